@@ -1,0 +1,208 @@
+// Diagnostics: collected, sorted by place, printed as text or JSON lines.
+// SPDX-License-Identifier: MIT
+#include "base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  Span at;
+  const char *text;
+} Note;
+
+typedef struct {
+  int id; // DiagId, or -1 for a remark
+  Severity severity;
+  Span at;
+  const char *topic; // remarks
+  const char *text;
+  VEC(Note) notes;
+  int order;
+} Item;
+
+struct Diags {
+  Arena *arena;
+  Sources *sources;
+  DiagOptions options;
+  VEC(Item) items;
+  int printed, errors, shown_errors;
+};
+
+static const struct {
+  const char *code;
+  Severity severity;
+  const char *format;
+} table[] = {
+#define DIAG(id, code, severity, format) {code, severity, format},
+#include "diags.def"
+#undef DIAG
+};
+
+static const char *const severity_names[] = {"error", "warning", "note", "remark"};
+static const char *const severity_colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[36m"};
+
+Diags *diag_new(Arena *a, Sources *s, DiagOptions options) {
+  Diags *d = NEW(a, Diags);
+  d->arena = a;
+  d->sources = s;
+  d->options = options;
+  if (!d->options.max_errors) d->options.max_errors = 20;
+  return d;
+}
+
+Sources *diag_sources(Diags *d) { return d->sources; }
+const char *diag_code(DiagId id) { return table[id].code; }
+
+void diag_report(Diags *d, DiagId id, Span at, ...) {
+  va_list ap;
+  va_start(ap, at);
+  Severity severity = table[id].severity;
+  if (severity == SEV_WARNING && d->options.werror) severity = SEV_ERROR;
+  Item item = {.id = (int)id, .severity = severity, .at = at, .order = d->items.len};
+  item.text = arena_vprintf(d->arena, table[id].format, ap);
+  va_end(ap);
+  for (int i = d->printed; i < d->items.len; i++) { // the same thing said twice is said once
+    const Item *old = &d->items.data[i];
+    if (old->id == item.id && old->at.file == at.file && old->at.lo == at.lo &&
+        !strcmp(old->text, item.text))
+      return;
+  }
+  d->errors += severity == SEV_ERROR;
+  vec_push(d->arena, &d->items, item);
+}
+
+void diag_note(Diags *d, Span at, const char *fmt, ...) {
+  if (!d->items.len) return;
+  Item *last = &d->items.data[d->items.len - 1];
+  va_list ap;
+  va_start(ap, fmt);
+  vec_push(d->arena, &last->notes, (Note){at, arena_vprintf(d->arena, fmt, ap)});
+  va_end(ap);
+}
+
+void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  Item item = {.id = -1, .severity = SEV_REMARK, .at = at, .order = d->items.len};
+  item.topic = topic;
+  item.text = arena_vprintf(d->arena, fmt, ap);
+  va_end(ap);
+  vec_push(d->arena, &d->items, item);
+}
+
+int diag_errors(const Diags *d) { return d->errors; }
+int diag_id(const Diags *d, int i) { return i < d->items.len ? d->items.data[i].id : -1; }
+
+static int by_place(const void *pa, const void *pb) {
+  const Item *a = pa, *b = pb;
+  if (a->at.file != b->at.file) return a->at.file < b->at.file ? -1 : 1;
+  if (a->at.lo != b->at.lo) return a->at.lo < b->at.lo ? -1 : 1;
+  return a->order - b->order;
+}
+
+static void print_caret(const Diags *d, Span at, FILE *to) {
+  int line, column, len;
+  src_place(d->sources, at.file, at.lo, &line, &column);
+  const char *text = src_line(d->sources, at.file, line, &len);
+  fprintf(to, "%5d | %.*s\n      | ", line, len, text);
+  for (int i = 0; i < column - 1 && i < len; i++) fputc(text[i] == '\t' ? '\t' : ' ', to);
+  int width = at.hi > at.lo ? (int)(at.hi - at.lo) : 1;
+  if (width > len - column + 1) width = len - column + 1;
+  if (width < 1) width = 1;
+  while (width--) fputc('^', to);
+  fputc('\n', to);
+}
+
+static void print_line(const Diags *d, Span at, Severity s, const char *text, const char *code,
+                       FILE *to) {
+  if (at.file) {
+    int line, column;
+    src_place(d->sources, at.file, at.lo, &line, &column);
+    fprintf(to, "%s:%d:%d: ", src_get(d->sources, at.file)->path, line, column);
+  } else {
+    fprintf(to, "tlc: ");
+  }
+  if (d->options.color) fputs(severity_colors[s], to);
+  fprintf(to, "%s:", severity_names[s]);
+  if (d->options.color) fputs("\033[0m", to);
+  fprintf(to, " %s", text);
+  if (code) fprintf(to, " [%s]", code);
+  fputc('\n', to);
+}
+
+static void json_string(const char *s, FILE *to) {
+  fputc('"', to);
+  for (; *s; s++) {
+    unsigned char c = (unsigned char)*s;
+    if (c == '"' || c == '\\') fprintf(to, "\\%c", c);
+    else if (c < 0x20) fprintf(to, "\\u%04x", c);
+    else fputc(c, to);
+  }
+  fputc('"', to);
+}
+
+static void json_place(const Diags *d, Span at, FILE *to) {
+  if (!at.file) return;
+  int line, column, end_line, end_column;
+  src_place(d->sources, at.file, at.lo, &line, &column);
+  src_place(d->sources, at.file, at.hi > at.lo ? at.hi : at.lo + 1, &end_line, &end_column);
+  fputs(",\"file\":", to);
+  json_string(src_get(d->sources, at.file)->path, to);
+  fprintf(to, ",\"line\":%d,\"column\":%d,\"end_line\":%d,\"end_column\":%d", line, column,
+          end_line, end_column);
+}
+
+static void print_json(const Diags *d, const Item *it, FILE *to) {
+  fprintf(to, "{\"severity\":\"%s\"", severity_names[it->severity]);
+  if (it->id >= 0) fprintf(to, ",\"code\":\"%s\"", table[it->id].code);
+  if (it->topic) {
+    fputs(",\"topic\":", to);
+    json_string(it->topic, to);
+  }
+  json_place(d, it->at, to);
+  fputs(",\"message\":", to);
+  json_string(it->text, to);
+  fputs(",\"notes\":[", to);
+  for (int i = 0; i < it->notes.len; i++) {
+    fputs(i ? ",{\"message\":" : "{\"message\":", to);
+    json_string(it->notes.data[i].text, to);
+    json_place(d, it->notes.data[i].at, to);
+    fputc('}', to);
+  }
+  fputs("]}\n", to);
+}
+
+static void print_text(const Diags *d, const Item *it, FILE *to) {
+  if (it->topic) {
+    Buf text = {0};
+    buf_printf(&text, "%s: %s", it->topic, it->text);
+    print_line(d, it->at, it->severity, text.data, NULL, to);
+    buf_free(&text);
+    return;
+  }
+  print_line(d, it->at, it->severity, it->text, table[it->id].code, to);
+  if (it->at.file) print_caret(d, it->at, to);
+  for (int i = 0; i < it->notes.len; i++) {
+    const Note *n = &it->notes.data[i];
+    print_line(d, n->at, SEV_NOTE, n->text, NULL, to);
+    if (n->at.file) print_caret(d, n->at, to);
+  }
+}
+
+void diag_flush(Diags *d, FILE *to) {
+  int n = d->items.len - d->printed;
+  if (n > 1) qsort(d->items.data + d->printed, (size_t)n, sizeof(Item), by_place);
+  int dropped = 0;
+  for (; d->printed < d->items.len; d->printed++) {
+    const Item *it = &d->items.data[d->printed];
+    if (it->severity == SEV_REMARK && !d->options.remarks) continue;
+    if (it->severity == SEV_ERROR && d->shown_errors++ >= d->options.max_errors) {
+      dropped++;
+      continue;
+    }
+    if (d->options.format == DIAG_JSON) print_json(d, it, to);
+    else print_text(d, it, to);
+  }
+  if (dropped && d->options.format == DIAG_TEXT)
+    fprintf(to, "tlc: %d more errors not shown (--max-errors=N)\n", dropped);
+}
