@@ -1,0 +1,413 @@
+// The intermediate representation: one set of nodes, two levels (DESIGN.md section 5).
+// Expressions are immutable and shared freely; statements form a tree that passes rewrite.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_IR_H
+#define TLC_IR_H
+
+#include "base/base.h"
+
+/* ------------------------------------------------------------------ types (dtypes.def) */
+
+typedef enum {
+#define DTYPE(e, name, bits, kind, cuda, abi) e,
+#include "ir/dtypes.def"
+#undef DTYPE
+  DT_COUNT
+} DType;
+
+int dt_bits(DType t);
+int dt_bytes(DType t); // bits / 8; dies on sub-byte types
+const char *dt_name(DType t);
+const char *dt_cuda(DType t);
+const char *dt_abi(DType t);
+bool dt_is_float(DType t);
+bool dt_is_int(DType t); // signed, unsigned or index; not bool
+bool dt_is_signed(DType t);
+// By TileLang name or alias ("float16", "half", "float", "int", ...); false when unknown.
+bool dt_find(const char *name, DType *out);
+// The type of a binary operation's result and operands (LANGUAGE.md 6.1: floats win over integers,
+// more bits win, index acts as int32 beside a fixed-width integer and stays index beside index).
+DType dt_promote(DType a, DType b);
+
+/* ------------------------------------------------------------------ expressions (exprs.def) */
+
+typedef enum {
+#define UNARY(e, name, meaning) e,
+#include "ir/exprs.def"
+  UN_COUNT
+} UnOp;
+
+typedef enum {
+#define BINARY(e, name, infix, meaning) e,
+#include "ir/exprs.def"
+  BIN_COUNT
+} BinOp;
+
+typedef enum {
+#define MATH(e, name, arity, meaning) e,
+#include "ir/exprs.def"
+  MATH_COUNT
+} MathFn;
+
+typedef struct Expr Expr;
+typedef struct Var Var;
+typedef struct Buffer Buffer;
+typedef struct Stmt Stmt;
+typedef struct Layout Layout; // ir/layout.h
+
+typedef enum {
+  VAR_BLOCK,  // hardware block index along `axis`
+  VAR_THREAD, // linear thread index in the block, 0 .. threads-1
+  VAR_LOOP,
+  VAR_LET,
+  VAR_SIZE,   // symbolic tensor size (T.dynamic): int64_t in the ABI, >= 0
+  VAR_SCALAR, // scalar kernel parameter
+} VarKind;
+
+struct Var {
+  const char *name; // as in the source; unique names are the printer's and emitter's business
+  DType type;
+  VarKind kind;
+  int axis; // VAR_BLOCK: 0, 1, 2
+  Span span;
+};
+
+typedef enum {
+  EX_INT,    // any integer type, index or bool
+  EX_FLOAT,
+  EX_VAR,
+  EX_LOAD,   // one element; global loads out of bounds are the buffer's safe value at TILE level,
+             // and an error at THREAD level
+  EX_UNARY,
+  EX_BINARY,
+  EX_CAST,   // value conversion: float->int truncates and saturates; float->narrower float rounds to
+             // nearest even (fp8: saturates to finite); int->int wraps; anything->bool is != 0
+  EX_SELECT, // only the taken side is evaluated
+  EX_MATH,
+} ExprKind;
+
+struct Expr {
+  ExprKind kind;
+  DType type;
+  Span span;
+  union {
+    int64_t i;
+    double f;
+    Var *var;
+    struct {
+      Buffer *buf;
+      int n; // == buf->ndim
+      Expr **idx;
+    } load;
+    struct {
+      UnOp op;
+      Expr *a;
+    } un;
+    struct {
+      BinOp op;
+      Expr *a, *b; // of one type (shifts, and/or included)
+    } bin;
+    Expr *cast;
+    struct {
+      Expr *cond, *yes, *no;
+    } sel;
+    struct {
+      MathFn fn;
+      int n;
+      Expr *arg[3];
+    } math;
+  } u;
+};
+
+/* expr.c: constructors fold constants and apply cheap identities (x+0, x*1, x*0 on ints, ...) */
+
+Expr *ex_int(Arena *a, DType t, int64_t value);
+Expr *ex_index(Arena *a, int64_t value); // an index constant
+Expr *ex_bool(Arena *a, bool value);
+Expr *ex_float(Arena *a, DType t, double value); // rounded to t
+Expr *ex_var(Arena *a, Var *v);
+Expr *ex_load(Arena *a, Buffer *b, Expr **idx, int n);
+Expr *ex_un(Arena *a, UnOp op, Expr *x);
+Expr *ex_bin(Arena *a, BinOp op, Expr *x, Expr *y); // inserts casts to dt_promote when types differ
+Expr *ex_cast(Arena *a, DType t, Expr *x);
+Expr *ex_select(Arena *a, Expr *cond, Expr *yes, Expr *no);
+Expr *ex_math(Arena *a, MathFn fn, Expr **args, int n);
+Expr *ex_add(Arena *a, Expr *x, Expr *y);
+Expr *ex_sub(Arena *a, Expr *x, Expr *y);
+Expr *ex_mul(Arena *a, Expr *x, Expr *y);
+Expr *ex_floordiv(Arena *a, Expr *x, Expr *y);
+Expr *ex_floormod(Arena *a, Expr *x, Expr *y);
+Expr *ex_and(Arena *a, Expr *x, Expr *y); // NULL stands for true on either side
+Expr *ex_lt(Arena *a, Expr *x, Expr *y);
+Expr *ex_at(Expr *x, Span span); // sets the span when it has none; returns x
+bool ex_const(const Expr *x, int64_t *value); // an integer or bool constant?
+bool ex_is(const Expr *x, int64_t value); // is it this integer constant?
+bool ex_equal(const Expr *x, const Expr *y); // same structure
+// Replaces variables: map(ctx, var) gives the replacement or NULL to keep.
+Expr *ex_replace(Arena *a, Expr *x, Expr *(*map)(void *ctx, Var *v), void *ctx);
+Expr *ex_subst(Arena *a, Expr *x, Var *v, Expr *by);
+bool ex_uses(const Expr *x, const Var *v);
+void ex_walk(Expr *x, void (*f)(void *ctx, Expr *x), void *ctx); // pre-order, every node
+
+/* ------------------------------------------------------------------ buffers and regions */
+
+typedef enum { SC_GLOBAL, SC_SHARED, SC_FRAGMENT, SC_LOCAL } Scope;
+
+struct Buffer {
+  const char *name;
+  DType dtype;
+  Scope scope; // FRAGMENT: a tile spread over the block's threads; LOCAL: an array of each thread
+  int ndim;
+  Expr **shape;   // index expressions; constants unless global
+  Expr **strides; // global: in elements, NULL when row-major contiguous
+  Span span;      // where it was declared
+  Expr *safe;     // value of out-of-bounds global reads; NULL is zero
+  int align;      // global: bytes the base address is a multiple of (16 unless declared otherwise)
+  Layout *layout; // fixed by annotation or by the layout pass; NULL while free
+  int64_t offset; // shared: byte offset in the block's shared memory, by the smem pass; -1 before
+};
+
+// A box of a buffer: per dimension [min, min + extent).
+typedef struct {
+  Buffer *buf;
+  int n; // == buf->ndim
+  Expr **min;
+  Expr **extent;
+} Region;
+
+/* ------------------------------------------------------------------ ops (ops.def) */
+
+typedef enum {
+#define OP(e, name, level, sync, operands, meaning) e,
+#include "ir/ops.def"
+#undef OP
+  OP_COUNT
+} OpCode;
+
+typedef enum { LEVEL_TILE = 1, LEVEL_THREAD = 2, LEVEL_BOTH = 3 } Level;
+typedef enum { SYNC_NONE, SYNC_WARP, SYNC_BLOCK, SYNC_COMMIT, SYNC_WAIT } SyncClass;
+typedef enum { ARG_READ, ARG_WRITE, ARG_UPDATE, ARG_ATOMIC, ARG_ASYNC, ARG_EXPR, ARG_INT } ArgKind;
+
+enum { OP_MAX_ARGS = 8 };
+
+typedef struct {
+  const char *name;
+  Level level;
+  SyncClass sync;
+  int nargs;
+  struct {
+    ArgKind kind;
+    bool optional;
+    const char *name;
+  } arg[OP_MAX_ARGS];
+  const char *meaning;
+} OpInfo;
+
+const OpInfo *op_info(OpCode op); // parsed from ops.def
+bool op_find(const char *name, OpCode *out);
+int op_arg(OpCode op, const char *name); // position of an operand by name; dies when absent
+
+typedef union {
+  Region *region;
+  Expr *expr;
+  int64_t i;
+} Arg;
+
+typedef enum { POLICY_SQUARE, POLICY_FULL_ROW, POLICY_FULL_COL } GemmPolicy;
+typedef enum { ATOMIC_ADD, ATOMIC_MAX, ATOMIC_MIN } AtomicFn;
+
+/* ------------------------------------------------------------------ statements */
+
+typedef enum {
+  ST_BLOCK,
+  ST_FOR,
+  ST_IF,
+  ST_LET,    // binds var for the rest of the enclosing block
+  ST_STORE,  // buf[idx...] = cast(value); out-of-bounds global stores are skipped at TILE level
+  ST_OP,
+  ST_ASSUME, // a fact; no effect
+} StmtKind;
+
+typedef enum {
+  LOOP_SERIAL,
+  LOOP_UNROLL,
+  LOOP_VECTORIZED, // iterations touch consecutive elements; order irrelevant
+  LOOP_PARALLEL,   // several variables; iterations independent; spread over the threads (TILE)
+  LOOP_PIPELINED,  // serial meaning; num_stages asks for overlap (TILE, before `pipeline`)
+} LoopKind;
+
+typedef VEC(Stmt *) StmtVec;
+
+struct Stmt {
+  StmtKind kind;
+  Span span;
+  union {
+    StmtVec block;
+    struct {
+      LoopKind loop;
+      int nvars; // 1 unless LOOP_PARALLEL
+      Var **var;
+      Expr **min, **extent; // extent <= 0: no iterations
+      Stmt *body;
+      int num_stages; // LOOP_PIPELINED
+      int unroll;     // LOOP_UNROLL: 0 fully, else the factor
+      Layout *layout; // LOOP_PARALLEL: thread mapping, by annotation or the layout pass
+    } loop;
+    struct {
+      Expr *cond;
+      Stmt *yes, *no; // no may be NULL
+    } branch;
+    struct {
+      Var *var;
+      Expr *value;
+    } let;
+    struct {
+      Buffer *buf;
+      int n;
+      Expr **idx;
+      Expr *value;
+    } store;
+    struct {
+      OpCode op;
+      Arg arg[OP_MAX_ARGS];
+    } op;
+    Expr *assume;
+  } u;
+};
+
+/* stmt.c: constructors (span from the last argument) and walks */
+
+Stmt *st_block(Arena *a, Span span);
+void st_add(Arena *a, Stmt *block, Stmt *s); // appends; a nested plain block is spliced
+Stmt *st_for(Arena *a, LoopKind kind, Var *v, Expr *min, Expr *extent, Stmt *body, Span span);
+Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span);
+Stmt *st_let(Arena *a, Var *v, Expr *value, Span span);
+Stmt *st_store(Arena *a, Buffer *b, Expr **idx, int n, Expr *value, Span span);
+Stmt *st_op(Arena *a, OpCode op, Span span, ...); // operands in table order: Region*, Expr*, int64_t
+Stmt *st_assume(Arena *a, Expr *cond, Span span);
+Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span);
+Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n, Span span);
+Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
+Region *region_whole(Arena *a, Buffer *b);
+Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
+int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
+// Calls f on every statement, parents first; on_expr on every root expression of each.
+void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
+void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // expressions of s itself only
+// Rebuilds a tree bottom-up: f gets each statement after its children and returns what replaces it
+// (NULL: nothing).
+Stmt *st_rewrite(Arena *a, Stmt *s, Stmt *(*f)(void *ctx, Stmt *s), void *ctx);
+// Replaces variables in every expression of the tree (loop and let bindings themselves are kept).
+void st_replace(Arena *a, Stmt *s, Expr *(*map)(void *ctx, Var *v), void *ctx);
+
+/* access.c: the one access model: which elements a statement reads and writes itself */
+
+typedef enum { ACC_READ, ACC_WRITE, ACC_ATOMIC } AccessMode;
+
+typedef struct {
+  AccessMode mode;
+  bool async;      // completes at a later async_wait
+  Region region;   // element loads and stores appear as regions of extent 1
+  Span span;
+} Access;
+
+// Every access of statement s itself, operands and loads inside its expressions included, not those
+// of statements nested in it.
+void st_accesses(Arena *a, Stmt *s, void (*f)(void *ctx, const Access *access), void *ctx);
+
+/* ------------------------------------------------------------------ programs */
+
+typedef enum { PARAM_TENSOR, PARAM_SCALAR } ParamKind;
+typedef enum { ROLE_IN, ROLE_OUT, ROLE_INOUT } ParamRole; // INOUT: read or accumulated into as well
+
+typedef struct {
+  ParamKind kind;
+  const char *name;
+  Buffer *buf; // PARAM_TENSOR
+  Var *var;    // PARAM_SCALAR
+  ParamRole role;
+  Span span;
+} Param;
+
+typedef struct {
+  Expr *cond;
+  Span span;
+  bool on_device; // uses block or loop variables: cannot be checked by the launcher
+  const char *why; // what relies on it, for <symbol>_check; NULL for a user's T.assume
+} Fact;
+
+typedef struct {
+  const char *name; // <symbol>_k0
+  Expr *grid[3];    // index expressions over sizes; 1 where unused
+  int threads;
+  Var *block[3];    // hardware block indices
+  Var *thread;
+  VEC(Buffer *) buffers; // shared, fragment and local ones, in order of declaration
+  Stmt *body;       // ST_BLOCK
+  Level level;
+  int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass
+  bool raster_column;
+  int64_t smem_bytes; // by the smem pass
+  Span span;
+} Kernel;
+
+typedef struct {
+  const char *symbol;    // C name of the launcher
+  const char *file;      // source path as given, base name only
+  const char *bindings;  // "M=128, N=128" as bound, for the head comment
+  VEC(Param) params;     // tensors and scalars as declared, eager results last
+  VEC(Var *) sizes;      // symbolic sizes by first appearance
+  VEC(Kernel *) kernels;
+  VEC(Fact) facts;       // what proofs may use, and the launcher checks
+} Program;
+
+Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
+void ir_roles(Program *p); // computes every Param.role from the accesses
+
+/* print.c, read.c: the text form. Printing then reading gives an equal program; printing again gives
+   the same bytes. */
+
+void ir_print(const Program *p, Buf *out);
+void ir_print_stmt(const Stmt *s, int indent, Buf *out); // for dumps and remarks
+void ir_print_expr(const Expr *x, Buf *out);
+const char *ir_expr_str(Arena *a, const Expr *x);
+Program *ir_read(Arena *a, Diags *d, uint32_t file); // NULL after reporting errors
+
+/* verify.c */
+
+// Checks every rule of the IR at its level; reports each failure as text into *why (all of them, with
+// the statement). True when there is none. A failure after a pass is our bug.
+bool ir_verify(const Program *p, Buf *why);
+
+/* ------------------------------------------------------------------ affine facts (affine.c) */
+
+// What is known at a place: ranges of variables and conditions that hold. Passes push what they walk
+// into and pop back to a mark.
+typedef struct Facts Facts;
+
+Facts *facts_new(Arena *a, const Program *p, const Kernel *k); // sizes >= 0, block < grid, thread,
+                                                               // and the program's facts
+int facts_mark(const Facts *f);
+void facts_pop(Facts *f, int mark);
+void facts_push_loop(Facts *f, Var *v, Expr *min, Expr *extent);
+void facts_push_let(Facts *f, Var *v, Expr *value);
+void facts_push_cond(Facts *f, Expr *cond); // holds from here (conjunctions are split)
+// Constant bounds of an integer expression; INT64_MIN / INT64_MAX where unbounded.
+void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi);
+bool facts_prove(Facts *f, Expr *cond); // true only when cond holds wherever the facts do
+bool facts_distinct(Facts *f, Expr *x, Expr *y); // x != y always? (ring slots: (k+2)%3 against k%3)
+int64_t facts_divisor(Facts *f, Expr *x); // largest known d with x % d == 0; 0 for the constant 0
+Expr *facts_simplify(Facts *f, Expr *x); // same value wherever the facts hold; canonical sums,
+                                         // (a*8+b)//8, (x%m)%m, decided comparisons, min and max
+
+// x as sum of coeff[i] * term[i] + constant, terms being non-affine subexpressions or variables.
+typedef struct {
+  int n;
+  Expr **term;
+  int64_t *coeff;
+  int64_t constant;
+} Affine;
+Affine ex_affine(Arena *a, Expr *x);
+Expr *ex_from_affine(Arena *a, const Affine *x);
+
+#endif

@@ -1,0 +1,25 @@
+// Targets as structs of limits: no architecture number is compared anywhere else.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_TARGET_H
+#define TLC_TARGET_H
+
+#include "ir/ir.h"
+
+typedef struct {
+  const char *name;        // "sm_80"
+  int sm;                  // 80: for #if guards in the text and the nvcc line only
+  int max_threads;         // per block
+  int regs_per_sm;         // 32-bit registers
+  int max_regs_per_thread;
+  int64_t max_smem_block;  // bytes of dynamic shared memory a block may opt in to
+  int64_t smem_per_sm;
+  int64_t max_grid[3];
+  bool fp8_mma;            // mma.sync with e4m3/e5m2 operands
+  bool red_vec_f32;        // red.global.add.v2/v4.f32
+  bool atomic_bf16;        // native bf16 atomics
+} Target;
+
+const Target *target_find(const char *name); // NULL when unknown
+const Target *target_at(int i);              // NULL past the end
+
+#endif

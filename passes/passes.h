@@ -1,0 +1,25 @@
+// Tile IR to thread IR: passes in the order of passes.def, walked by one loop.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_PASSES_H
+#define TLC_PASSES_H
+
+#include "ir/ir.h"
+#include "ir/target.h"
+
+typedef struct {
+  Arena *arena;
+  Diags *diags;
+  const Target *target;
+  Map *flags;          // -f: name -> char* value ("1", "0", or V); NULL when none
+  bool debug;          // -g: traps
+  const char *dump;    // -d: comma-separated pass names, or "all"; NULL none
+  FILE *dump_to;
+  bool time;           // --time-passes: to dump_to
+  const char *stop_after; // for tests: run only up to this pass; NULL runs all
+} PassCtx;
+
+// Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a
+// failure there dies.
+bool passes_run(Program *p, PassCtx *c);
+
+#endif
