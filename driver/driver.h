@@ -1,0 +1,97 @@
+// driver: options, the one compile function, and what each mode does with a compiled program.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_DRIVER_H
+#define TLC_DRIVER_H
+
+#include "codegen/codegen.h"
+#include "emu/emu.h"
+#include "ir/ir.h"
+#include "passes/passes.h"
+
+enum { EXIT_OK, EXIT_WRONG_PROGRAM, EXIT_USAGE, EXIT_MACHINE, EXIT_BUG = 70 };
+
+typedef enum {
+  EMIT_CU,
+  EMIT_HEADER,
+  EMIT_MANIFEST,
+  EMIT_TOKENS,
+  EMIT_AST,
+  EMIT_TILE,
+  EMIT_IR,
+  EMIT_PTX,
+  EMIT_CUBIN,
+  EMIT_EXE,
+} EmitKind;
+
+typedef struct {
+  const char *key, *value;
+} Pair;
+
+typedef VEC(Pair) PairVec;
+
+typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH } Mode;
+
+typedef struct {
+  Arena *arena;
+  const char *input, *output; // output NULL: default; "-": stdout
+  Map *bindings;              // -p
+  const char *entry, *name, *arch;
+  EmitKind emit;
+  const char *header, *manifest; // --header, --manifest files
+  Mode mode;
+  const char *device;          // auto, emu, gpu
+  PairVec in, out, expect;     // NAME=FILE
+  uint64_t seed;
+  bool integers;               // --integers: integer-valued float inputs
+  double rtol, atol;           // < 0: default
+  bool cold_l2, json;
+  bool remarks, debug, lines, time_passes, deps, werror;
+  Map *flags;                  // -f
+  const char *dump;            // -d
+  VEC(const char *) include;   // -I
+  VEC(const char *) zero;      // --zero
+  const char *dep_file, *dep_target;
+  DiagFormat diag_format;
+  const char *color;
+  int max_errors;
+  uint64_t emu_seed;
+} Options;
+
+/* options.c */
+
+// Parses the command line. Returns -1 to go on, else the exit status (after --help, --version or a
+// usage error, which it has printed).
+int opt_parse(Options *o, int argc, char **argv);
+
+/* compile.c: the trip from a file to a program */
+
+typedef struct {
+  Arena *arena;
+  Sources *sources;
+  Diags *diags;
+  const Target *target;
+  uint32_t file;
+  VEC(const char *) read; // every file read, for depfiles
+  VEC(Program *) tile;    // as evaluated
+  VEC(Program *) thread;  // after all passes; empty until lowered
+  VEC(uint64_t) hash;     // of each evaluated kernel
+} Job;
+
+// Opens the input and registers it. False with errno set.
+bool job_open(Job *j, const Options *o);
+// Source text (or .tir) to TILE-level programs. False when errors were reported.
+bool job_front(Job *j, const Options *o);
+// All passes over copies of the programs. False when errors were reported.
+bool job_lower(Job *j, const Options *o);
+CgOptions job_codegen(const Job *j, const Options *o, int program);
+
+/* emit.c */
+
+int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit status
+
+/* run.c */
+
+int drv_run(Job *j, const Options *o);   // --run: oracle against --device
+int drv_bench(Job *j, const Options *o); // --bench
+
+#endif

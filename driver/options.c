@@ -1,0 +1,319 @@
+// The command line: one table of options, one help text.
+// SPDX-License-Identifier: MIT
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  const char *name;
+  bool takes_value;
+  void (*set)(Options *o, const char *value);
+  const char *value_name, *help;
+} Option;
+
+static NORETURN void usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static NORETURN void usage_error(const char *fmt, ...) {
+  va_list ap;
+  fputs("tlc: ", stderr);
+  va_start(ap, fmt);
+  vfprintf(stderr, fmt, ap);
+  va_end(ap);
+  fputs("\nTry 'tlc --help'.\n", stderr);
+  exit(EXIT_USAGE);
+}
+
+// Splits "NAME=VALUE"; the option's name is for the message.
+static Pair pair_of(Options *o, const char *option, const char *text) {
+  const char *eq = strchr(text, '=');
+  if (!eq || eq == text || !eq[1])
+    usage_error("%s wants NAME=VALUE, got '%s'", option, text);
+  return (Pair){arena_strn(o->arena, text, (size_t)(eq - text)), arena_str(o->arena, eq + 1)};
+}
+
+// "A=1,B=[1,2]": commas inside brackets and quotes do not separate.
+static void set_bindings(Options *o, const char *text) {
+  for (const char *p = text; *p;) {
+    int depth = 0;
+    char quote = 0;
+    const char *start = p;
+    for (; *p && (depth || quote || *p != ','); p++) {
+      if (quote) quote = *p == quote ? 0 : quote;
+      else if (*p == '"' || *p == '\'') quote = *p;
+      else if (strchr("[({", *p)) depth++;
+      else if (strchr("])}", *p)) depth--;
+    }
+    Pair pair = pair_of(o, "-p", arena_strn(o->arena, start, (size_t)(p - start)));
+    map_set(o->bindings, pair.key, (void *)(uintptr_t)pair.value);
+    if (*p) p++;
+  }
+}
+
+static uint64_t number(const char *option, const char *text) {
+  char *end;
+  errno = 0;
+  uint64_t v = strtoull(text, &end, 0);
+  if (errno || end == text || *end || *text == '-')
+    usage_error("%s wants a whole number of at least 0, got '%s'", option, text);
+  return v;
+}
+
+static double real(const char *option, const char *text) {
+  char *end;
+  double v = strtod(text, &end);
+  if (end == text || *end || !(v >= 0))
+    usage_error("%s wants a number of at least 0, got '%s'", option, text);
+  return v;
+}
+
+static int choice(const char *option, const char *text, const char *const *names) {
+  Buf all = {0};
+  for (int i = 0; names[i]; i++) {
+    if (!strcmp(names[i], text)) {
+      buf_free(&all);
+      return i;
+    }
+    buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+  }
+  const char *near = near_name(text, names);
+  if (near) usage_error("%s: '%s' is none of %s; did you mean '%s'?", option, text, all.data, near);
+  usage_error("%s: '%s' is none of %s", option, text, all.data);
+}
+
+static void set_emit(Options *o, const char *v) {
+  static const char *const kinds[] = {"cu",   "header", "manifest", "tokens", "ast", "tile",
+                                      "ir",   "ptx",    "cubin",    "exe",    NULL};
+  o->emit = (EmitKind)choice("--emit", v, kinds);
+}
+
+static void set_device(Options *o, const char *v) {
+  static const char *const names[] = {"auto", "emu", "gpu", NULL};
+  o->device = names[choice("--device", v, names)];
+}
+
+static void set_l2(Options *o, const char *v) {
+  static const char *const names[] = {"warm", "cold", NULL};
+  o->cold_l2 = choice("--l2", v, names) == 1;
+}
+
+static void set_line(Options *o, const char *v) {
+  static const char *const names[] = {"none", "tl", NULL};
+  o->lines = choice("--line", v, names) == 1;
+}
+
+static void set_diagnostics(Options *o, const char *v) {
+  static const char *const names[] = {"text", "json", NULL};
+  o->diag_format = choice("--diagnostics", v, names) == 1 ? DIAG_JSON : DIAG_TEXT;
+}
+
+static void set_color(Options *o, const char *v) {
+  static const char *const names[] = {"auto", "always", "never", NULL};
+  o->color = names[choice("--color", v, names)];
+}
+
+// -fNAME, -fno-NAME, -fNAME=V
+static void set_flag(Options *o, const char *text) {
+  const char *eq = strchr(text, '=');
+  bool off = !strncmp(text, "no-", 3);
+  if (!*text || (off && eq)) usage_error("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);
+  const char *key = off ? text + 3 : text;
+  if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
+  const char *value = eq ? arena_str(o->arena, eq + 1) : off ? "0" : "1";
+  map_set(o->flags, key, (void *)(uintptr_t)value);
+}
+
+static void set_seed(Options *o, const char *v) { o->seed = number("--seed", v); }
+static void set_emu_seed(Options *o, const char *v) { o->emu_seed = number("--emu-seed", v); }
+static void set_rtol(Options *o, const char *v) { o->rtol = real("--rtol", v); }
+static void set_atol(Options *o, const char *v) { o->atol = real("--atol", v); }
+
+static void set_max_errors(Options *o, const char *v) {
+  uint64_t n = number("--max-errors", v);
+  if (n < 1 || n > 1000000) usage_error("--max-errors wants 1 to 1000000, got '%s'", v);
+  o->max_errors = (int)n;
+}
+
+static void add_in(Options *o, const char *v) { vec_push(o->arena, &o->in, pair_of(o, "--in", v)); }
+
+static void add_out(Options *o, const char *v) {
+  vec_push(o->arena, &o->out, pair_of(o, "--out", v));
+}
+
+static void add_expect(Options *o, const char *v) {
+  vec_push(o->arena, &o->expect, pair_of(o, "--expect", v));
+}
+
+static void add_zero(Options *o, const char *v) { vec_push(o->arena, &o->zero, v); }
+static void add_include(Options *o, const char *v) { vec_push(o->arena, &o->include, v); }
+
+#define SETTER(name, member)                                                                       \
+  static void name(Options *o, const char *v) { o->member = v; }
+#define SWITCH(name, member, value)                                                                \
+  static void name(Options *o, const char *v) { o->member = value; }
+SETTER(set_output, output)
+SETTER(set_entry, entry)
+SETTER(set_name, name)
+SETTER(set_arch, arch)
+SETTER(set_header, header)
+SETTER(set_manifest, manifest)
+SETTER(set_dump, dump)
+SETTER(set_dep_file, dep_file)
+SETTER(set_dep_target, dep_target)
+SWITCH(set_run, mode, MODE_RUN)
+SWITCH(set_bench, mode, MODE_BENCH)
+SWITCH(set_json, json, true)
+SWITCH(set_integers, integers, true)
+SWITCH(set_remarks, remarks, true)
+SWITCH(set_debug, debug, true)
+SWITCH(set_time, time_passes, true)
+SWITCH(set_deps, deps, true)
+SWITCH(set_werror, werror, true)
+
+static const Option table[] = {
+    {"-o", true, set_output, "FILE", "write here ('-' is stdout); default: the input's name with the suffix of what is emitted, in the current folder"},
+    {"-p", true, set_bindings, "NAME=VALUE[,...]", "bind parameters of the kernel function; a T.dynamic size gets its run-time value for --run and --bench"},
+    {"--entry", true, set_entry, "NAME", "which kernel function, where the file has several; 'all' for each"},
+    {"--name", true, set_name, "NAME", "C symbol of the launcher; default: the outermost function that holds the kernel"},
+    {"--arch", true, set_arch, "ARCH", "instruction set of the text: sm_80 (default), sm_86, sm_87, sm_89"},
+    {"--emit", true, set_emit, "KIND", "cu (default), header, manifest, tokens, ast, tile, ir, ptx, cubin, exe"},
+    {"--header", true, set_header, "FILE", "also write the C header"},
+    {"--manifest", true, set_manifest, "FILE", "also write the manifest (JSON)"},
+    {"--run", false, set_run, NULL, "run it here and check every output against the oracle"},
+    {"--device", true, set_device, "auto|emu|gpu", "where --run runs; auto: the GPU if there is one, else the emulator"},
+    {"--in", true, add_in, "A=a.npy", "input tensor from a NumPy file (bf16 and fp8 as raw uint16 and uint8)"},
+    {"--out", true, add_out, "C=c.npy", "write an output tensor to a NumPy file"},
+    {"--expect", true, add_expect, "C=c.npy", "compare an output with a NumPy file instead of the oracle"},
+    {"--seed", true, set_seed, "N", "seed of the generated inputs (default 1)"},
+    {"--integers", false, set_integers, NULL, "generate small integers for float inputs too, so that results compare exactly"},
+    {"--rtol", true, set_rtol, "X", "relative tolerance; default: a bound computed for each element"},
+    {"--atol", true, set_atol, "X", "absolute tolerance"},
+    {"--bench", false, set_bench, NULL, "time it on the GPU"},
+    {"--l2", true, set_l2, "warm|cold", "state of the L2 cache for --bench (default warm)"},
+    {"--json", false, set_json, NULL, "--bench and --run results as JSON"},
+    {"--zero", true, add_zero, "C", "the launcher zeroes this accumulated tensor on the stream first"},
+    {"--remarks", false, set_remarks, NULL, "say what was decided, per source line"},
+    {"-g", false, set_debug, NULL, "keep names and traps, emit #line"},
+    {"--line", true, set_line, "tl|none", "#line marks of the .tl file in the text"},
+    {"-I", true, add_include, "DIR", "where imported modules are looked for, after the file's own folder"},
+    {"-d", true, set_dump, "PASS[,PASS]|all", "print the IR after a pass"},
+    {"--time-passes", false, set_time, NULL, "print the time of each pass"},
+    {"-MD", false, set_deps, NULL, "write a depfile for make or ninja beside the output"},
+    {"-MF", true, set_dep_file, "FILE", "name of the depfile"},
+    {"-MT", true, set_dep_target, "NAME", "target named in the depfile"},
+    {"--emu-seed", true, set_emu_seed, "N", "schedule of the emulator's warps"},
+    {"--diagnostics", true, set_diagnostics, "text|json", "form of the messages"},
+    {"--color", true, set_color, "auto|always|never", "colour in messages"},
+    {"--max-errors", true, set_max_errors, "N", "errors shown before the rest is counted (default 20)"},
+    {"--werror", false, set_werror, NULL, "warnings are errors"},
+};
+
+static void print_help(void) {
+  puts("Usage: tlc [OPTIONS] FILE\n"
+       "Compile a tile program (.tl, .py or printed IR .tir) to CUDA C++.\n");
+  for (size_t i = 0; i < LEN(table); i++) {
+    char left[64];
+    const Option *t = &table[i];
+    snprintf(left, sizeof left, "%s%s%s", t->name, t->value_name ? " " : "",
+             t->value_name ? t->value_name : "");
+    printf("  %-26s %s\n", left, t->help);
+  }
+  puts("  -fNAME, -fno-NAME, -fNAME=V  force or forbid a decision (see docs/flags.md)\n"
+       "  @FILE                      read more arguments from FILE, one a line\n"
+       "  --help, --version\n"
+       "\nExit status: 0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this\n"
+       "machine lacks something; 70 a bug in tlc.");
+}
+
+static const Option *find_option(const char *arg, const char **value) {
+  const char *eq = strchr(arg, '=');
+  for (size_t i = 0; i < LEN(table); i++) {
+    const Option *t = &table[i];
+    size_t n = strlen(t->name);
+    if (!strcmp(arg, t->name)) return *value = NULL, t;
+    if (t->takes_value && !strncmp(arg, "--", 2) && eq && (size_t)(eq - arg) == n &&
+        !strncmp(arg, t->name, n))
+      return *value = eq + 1, t;
+    bool joined = n == 2 && t->takes_value && arg[1] != '-' && !strncmp(arg, t->name, 2);
+    if (joined) return *value = arg + 2, t;
+  }
+  return NULL;
+}
+
+static NORETURN void unknown_option(const char *arg) {
+  const char *names[LEN(table) + 3];
+  size_t n = 0;
+  for (; n < LEN(table); n++) names[n] = table[n].name;
+  names[n++] = "--help";
+  names[n++] = "--version";
+  names[n] = NULL;
+  const char *near = near_name(arg, names);
+  if (near) usage_error("unknown option '%s'; did you mean '%s'?", arg, near);
+  usage_error("unknown option '%s'", arg);
+}
+
+typedef VEC(const char *) Words;
+
+// Expands @FILE: one argument a line, blank lines and lines starting with '#' skipped.
+static void expand(Options *o, Words *words, const char *arg, int depth) {
+  if (arg[0] != '@' || !arg[1]) {
+    vec_push(o->arena, words, arg);
+    return;
+  }
+  if (depth > 8) usage_error("argument files nested too deeply at '%s'", arg);
+  size_t len;
+  char *text = file_read(o->arena, arg + 1, &len);
+  if (!text) usage_error("cannot read argument file '%s': %s", arg + 1, strerror(errno));
+  for (char *line = strtok(text, "\r\n"); line;) {
+    char *next = strtok(NULL, "\r\n");
+    if (*line && *line != '#') vec_push(o->arena, words, line);
+    line = next;
+  }
+}
+
+static void defaults(Options *o) {
+  o->bindings = map_new(o->arena);
+  o->flags = map_new(o->arena);
+  o->arch = "sm_80";
+  o->device = "auto";
+  o->color = "auto";
+  o->seed = 1;
+  o->rtol = o->atol = -1;
+}
+
+int opt_parse(Options *o, int argc, char **argv) {
+  defaults(o);
+  Words words = {0};
+  for (int i = 1; i < argc; i++) expand(o, &words, argv[i], 0);
+  bool only_files = false;
+  for (int i = 0; i < words.len; i++) {
+    const char *arg = words.data[i], *value;
+    if (only_files || arg[0] != '-' || !arg[1]) {
+      if (o->input) usage_error("one input file at a time: '%s' and '%s'", o->input, arg);
+      o->input = arg;
+      continue;
+    }
+    if (!strcmp(arg, "--")) {
+      only_files = true;
+    } else if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
+      print_help();
+      return EXIT_OK;
+    } else if (!strcmp(arg, "--version")) {
+      printf("tlc %s\n", tlc_version);
+      return EXIT_OK;
+    } else if (!strncmp(arg, "-f", 2)) {
+      set_flag(o, arg + 2);
+    } else {
+      const Option *t = find_option(arg, &value);
+      if (!t) unknown_option(arg);
+      if (t->takes_value && !value) {
+        if (++i >= words.len) usage_error("%s wants %s", t->name, t->value_name);
+        value = words.data[i];
+      }
+      t->set(o, value);
+    }
+  }
+  if (!o->input) usage_error("no input file");
+  return -1;
+}
