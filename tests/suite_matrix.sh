@@ -1,0 +1,14 @@
+#!/bin/bash
+# Suite matrix: oracle == emulator. Each line of tests/matrix.txt is a sample and tlc's arguments,
+# with {a,b} braces expanded, every combination one run; each also under a second warp schedule.
+# SPDX-License-Identifier: MIT
+case $1 in
+  list)
+    grep -vE '^ *(#|$)' tests/matrix.txt | while IFS= read -r line; do
+      eval "printf '%s\n' $(sed 's/ /\\ /g' <<< "$line")"
+    done ;;
+  run)
+    # shellcheck disable=SC2086
+    "$TLC" --run --device=emu --color=never $2 &&
+      "$TLC" --run --device=emu --emu-seed=7 --color=never $2 > /dev/null ;;
+esac
