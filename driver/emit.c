@@ -1,0 +1,134 @@
+// What --emit asks for: text and files, written whole or not at all.
+// SPDX-License-Identifier: MIT
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lexer/lexer.h"
+#include "parser/ast.h"
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static const char *suffix_of(EmitKind kind) {
+  static const char *const suffixes[] = {".cu",  ".h",   ".json", ".tokens", ".ast",
+                                         ".tile.tir", ".tir", ".ptx",  ".cubin",  ""};
+  return suffixes[kind];
+}
+
+// The default output: the input's stem in the current folder.
+static const char *output_name(const Options *o) {
+  if (o->output) return o->output;
+  const char *base = base_name(o->input), *dot = strrchr(base, '.');
+  int n = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+  return arena_printf(o->arena, "%.*s%s", n, base, suffix_of(o->emit));
+}
+
+static int write_out(const char *path, const Buf *text) {
+  if (!strcmp(path, "-")) {
+    fwrite(buf_str(text), 1, text->len, stdout);
+    return fflush(stdout) ? EXIT_MACHINE : EXIT_OK;
+  }
+  if (file_write(path, buf_str(text), text->len) == 0) return EXIT_OK;
+  fprintf(stderr, "tlc: cannot write %s: %s\n", path, strerror(errno));
+  return EXIT_MACHINE;
+}
+
+static void write_escaped(Buf *b, const char *path) {
+  for (; *path; path++) {
+    if (*path == ' ' || *path == '#' || *path == '\\') buf_putc(b, '\\');
+    if (*path == '$') buf_putc(b, '$');
+    buf_putc(b, *path);
+  }
+}
+
+// A make rule: the target depends on every file read; each also gets an empty rule of its own, so
+// that a deleted module does not stop the build.
+static int write_deps(const Job *j, const Options *o, const char *output) {
+  Buf b = {0};
+  const char *path = o->dep_file;
+  if (!path) {
+    const char *dot = strrchr(base_name(output), '.');
+    size_t n = dot ? (size_t)(dot - output) : strlen(output);
+    path = arena_printf(o->arena, "%.*s.d", (int)n, output);
+  }
+  write_escaped(&b, o->dep_target ? o->dep_target : output);
+  buf_putc(&b, ':');
+  for (int i = 0; i < j->read.len; i++) {
+    buf_putc(&b, ' ');
+    write_escaped(&b, j->read.data[i]);
+  }
+  buf_putc(&b, '\n');
+  for (int i = 1; i < j->read.len; i++) {
+    write_escaped(&b, j->read.data[i]);
+    buf_puts(&b, ":\n");
+  }
+  int status = write_out(path, &b);
+  buf_free(&b);
+  return status;
+}
+
+static void emit_programs(const Job *j, const Options *o, EmitKind kind, Buf *out) {
+  int n = kind == EMIT_TILE ? j->tile.len : j->thread.len;
+  for (int i = 0; i < n; i++) {
+    CgOptions cg = job_codegen(j, o, i);
+    switch (kind) {
+    case EMIT_TILE: ir_print(j->tile.data[i], out); break;
+    case EMIT_IR: ir_print(j->thread.data[i], out); break;
+    case EMIT_HEADER: cg_header(j->thread.data[i], &cg, out); break;
+    case EMIT_MANIFEST: cg_manifest(j->thread.data[i], &cg, out); break;
+    default: cg_cuda(j->thread.data[i], &cg, out); break;
+    }
+  }
+}
+
+static bool wants_syntax_only(const Options *o) {
+  return o->emit == EMIT_TOKENS || o->emit == EMIT_AST;
+}
+
+static bool emit_syntax(Job *j, const Options *o, Buf *out) {
+  if (o->emit == EMIT_TOKENS) {
+    lex_dump(j->arena, j->diags, j->file, out);
+  } else {
+    AstModule *m = ast_parse(j->arena, j->diags, j->file);
+    if (m) ast_dump(m, out);
+  }
+  return diag_errors(j->diags) == 0;
+}
+
+static int emit_side_files(const Job *j, const Options *o, const char *output) {
+  int status = EXIT_OK;
+  Buf b = {0};
+  if (o->header) {
+    emit_programs(j, o, EMIT_HEADER, &b);
+    status = write_out(o->header, &b);
+    b.len = 0;
+  }
+  if (!status && o->manifest) {
+    emit_programs(j, o, EMIT_MANIFEST, &b);
+    status = write_out(o->manifest, &b);
+  }
+  buf_free(&b);
+  return status || !o->deps ? status : write_deps(j, o, output);
+}
+
+int drv_emit(Job *j, const Options *o) {
+  Buf out = {0};
+  bool ok = wants_syntax_only(o)     ? emit_syntax(j, o, &out)
+            : o->emit == EMIT_TILE   ? job_front(j, o)
+                                     : job_front(j, o) && job_lower(j, o);
+  int status = ok ? EXIT_OK : EXIT_WRONG_PROGRAM;
+  const char *output = output_name(o);
+  if (ok && o->emit >= EMIT_PTX) {
+    status = drv_nvcc(j, o, output);
+  } else if (ok) {
+    if (!wants_syntax_only(o)) emit_programs(j, o, o->emit, &out);
+    status = write_out(output, &out);
+  }
+  if (!status) status = emit_side_files(j, o, output);
+  buf_free(&out);
+  return status;
+}

@@ -1,0 +1,38 @@
+// main: options, one job, its messages, its exit status.
+// SPDX-License-Identifier: MIT
+#include "driver/driver.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool use_color(const char *when) {
+  return !strcmp(when, "always") || (!strcmp(when, "auto") && isatty(STDERR_FILENO));
+}
+
+int main(int argc, char **argv) {
+  Arena *arena = arena_new();
+  Options o = {.arena = arena};
+  int status = opt_parse(&o, argc, argv);
+  if (status < 0) {
+    Job j = {.arena = arena, .sources = src_new(arena)};
+    DiagOptions d = {.format = o.diag_format,
+                     .color = use_color(o.color),
+                     .werror = o.werror,
+                     .max_errors = o.max_errors,
+                     .remarks = o.remarks};
+    j.diags = diag_new(arena, j.sources, d);
+    if (!job_open(&j, &o)) {
+      fprintf(stderr, "tlc: cannot read %s: %s\n", o.input, strerror(errno));
+      status = EXIT_USAGE;
+    } else {
+      status = o.mode == MODE_RUN     ? drv_run(&j, &o)
+               : o.mode == MODE_BENCH ? drv_bench(&j, &o)
+                                      : drv_emit(&j, &o);
+      diag_flush(j.diags, stderr);
+      if (diag_errors(j.diags) && !status) status = EXIT_WRONG_PROGRAM;
+    }
+  }
+  arena_free(arena);
+  return status;
+}
