@@ -16,6 +16,7 @@ typedef struct {
   FILE *dump_to;
   bool time;           // --time-passes: to dump_to
   const char *stop_after; // for tests: run only up to this pass; NULL runs all
+  struct Plan *plan;      // made by the plan pass (passes/plan.h); NULL before
 } PassCtx;
 
 // Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a

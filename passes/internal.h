@@ -1,0 +1,46 @@
+// What the passes share: their entry points, and analyses more than one of them asks.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_PASSES_INTERNAL_H
+#define TLC_PASSES_INTERNAL_H
+
+#include "passes/passes.h"
+#include "passes/plan.h"
+
+#define PASS(fn, name, needs, gives, breaks, claim) void pass_##fn(Program *p, PassCtx *c);
+#include "passes/passes.def"
+#undef PASS
+
+/* run.c */
+
+// The value of -fNAME (or `otherwise` when not given); -fno-NAME is 0.
+int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise);
+
+/* uniform.c: which expressions have one value for all threads of a block */
+
+typedef struct Uniform Uniform;
+
+// Analyses a kernel at either level: what the thread index, per-thread arrays and memory written by
+// the kernel can reach is varying; shared loads at a uniform index are uniform (the sync pass orders
+// them), and so are loads of global tensors that the kernel does not write.
+Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
+bool uniform_expr(const Uniform *u, const Expr *x);
+
+/* walk.c: small tools over trees */
+
+// Replaces variables by a table; chains of lets are the caller's business.
+typedef struct {
+  Arena *arena;
+  VEC(Var *) from;
+  VEC(Expr *) to;
+} Subst;
+void subst_add(Subst *s, Var *from, Expr *to);
+Expr *subst_expr(const Subst *s, Expr *x);
+void subst_stmt(const Subst *s, Stmt *x); // in place, every expression of the tree
+
+Stmt *walk_clone(Arena *a, const Stmt *s, Plan *plan); // deep copy, same variables and buffers; lets
+                                                       // and loops get fresh variables; plan: NULL ok
+Region *walk_region(Arena *a, const Region *r);        // a copy that may be changed
+bool walk_has_load(const Expr *x);
+bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
+
+#endif
