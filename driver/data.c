@@ -1,0 +1,236 @@
+// Argument data of one run.
+// SPDX-License-Identifier: MIT
+#include "driver/data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+RtType data_type(DType t) {
+  RtType r;
+  if (!rt_type_find(dt_name(t), &r)) die("no runtime type for %s", dt_name(t));
+  return r;
+}
+
+bool data_is_output(const Program *p, int i) {
+  const Param *param = &p->params.data[i];
+  return param->kind == PARAM_TENSOR && param->role != ROLE_IN;
+}
+
+static int64_t var_value(const RunData *d, const Var *v) {
+  const Program *p = d->program;
+  for (int i = 0; i < p->sizes.len; i++)
+    if (p->sizes.data[i] == v) return d->sizes[i];
+  for (int i = 0; i < p->params.len; i++)
+    if (p->params.data[i].var == v) return d->scalar_i[i];
+  die("size expression uses %s", v->name);
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t binary_value(BinOp op, int64_t a, int64_t b) {
+  switch (op) {
+  case BIN_ADD: return a + b;
+  case BIN_SUB: return a - b;
+  case BIN_MUL: return a * b;
+  case BIN_FLOORDIV: return b ? floor_div(a, b) : 0;
+  case BIN_FLOORMOD: return b ? a - floor_div(a, b) * b : 0;
+  case BIN_MIN: return a < b ? a : b;
+  case BIN_MAX: return a > b ? a : b;
+  case BIN_LT: return a < b;
+  case BIN_LE: return a <= b;
+  case BIN_EQ: return a == b;
+  case BIN_NE: return a != b;
+  default: break;
+  }
+  die("operator %d in a size expression", (int)op);
+}
+
+int64_t data_index(const RunData *d, const Expr *x) {
+  switch (x->kind) {
+  case EX_INT: return x->u.i;
+  case EX_VAR: return var_value(d, x->u.var);
+  case EX_CAST: return data_index(d, x->u.cast);
+  case EX_SELECT:
+    return data_index(d, data_index(d, x->u.sel.cond) ? x->u.sel.yes : x->u.sel.no);
+  case EX_BINARY:
+    return binary_value(x->u.bin.op, data_index(d, x->u.bin.a), data_index(d, x->u.bin.b));
+  default: die("expression kind %d in a size", (int)x->kind);
+  }
+}
+
+static const char *pair_value(const PairVec *v, const char *key) {
+  for (int i = 0; i < v->len; i++)
+    if (!strcmp(v->data[i].key, key)) return v->data[i].value;
+  return NULL;
+}
+
+static bool parse_int(const char *text, int64_t *out) {
+  char *end;
+  errno = 0;
+  *out = strtoll(text, &end, 0);
+  return !errno && end != text && !*end;
+}
+
+// A name given to --in, --out or --expect must be a tensor of the kernel.
+static int check_names(const Program *p, const PairVec *v, const char *option) {
+  for (int i = 0; i < v->len; i++) {
+    const char *names[64] = {0};
+    bool found = false;
+    for (int k = 0, n = 0; k < p->params.len; k++) {
+      if (p->params.data[k].kind != PARAM_TENSOR) continue;
+      found |= !strcmp(p->params.data[k].name, v->data[i].key);
+      if (n < 63) names[n++] = p->params.data[k].name;
+    }
+    if (found) continue;
+    const char *near = near_name(v->data[i].key, names);
+    fprintf(stderr, "tlc: %s: '%s' is no tensor of %s%s%s%s\n", option, v->data[i].key, p->symbol,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return EXIT_USAGE;
+  }
+  return EXIT_OK;
+}
+
+// Takes a symbolic size from the shape of an input file where a dimension is that size alone.
+static bool size_from_files(const RunData *d, const Options *o, const Var *size, int64_t *out) {
+  const Program *p = d->program;
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *param = &p->params.data[i];
+    const char *path = param->kind == PARAM_TENSOR ? pair_value(&o->in, param->name) : NULL;
+    if (!path) continue;
+    RtArray array;
+    Buf err = {0};
+    RtStatus s = rt_npy_read(o->arena, path, &array, &err);
+    buf_free(&err);
+    for (int k = 0; s == RT_OK && k < param->buf->ndim && k < array.rank; k++) {
+      const Expr *e = param->buf->shape[k];
+      if (e->kind == EX_VAR && e->u.var == size) return *out = array.shape[k], true;
+    }
+  }
+  return false;
+}
+
+static int make_sizes(RunData *d, const Options *o) {
+  const Program *p = d->program;
+  Buf missing = {0};
+  int status = EXIT_OK;
+  d->sizes = NEWN(o->arena, int64_t, p->sizes.len + 1);
+  for (int i = 0; i < p->sizes.len; i++) {
+    const Var *v = p->sizes.data[i];
+    const char *text = map_get(o->bindings, v->name);
+    if (text && (!parse_int(text, &d->sizes[i]) || d->sizes[i] < 0 || d->sizes[i] > INT32_MAX)) {
+      fprintf(stderr, "tlc: -p %s=%s: a size is a whole number from 0 to 2147483647\n", v->name, text);
+      status = EXIT_USAGE;
+    } else if (!text && !size_from_files(d, o, v, &d->sizes[i])) {
+      buf_printf(&missing, "%s%s=VALUE", missing.len ? "," : "", v->name);
+    }
+  }
+  if (missing.len) {
+    fprintf(stderr, "tlc: running %s needs run-time sizes: give -p %s\n", p->symbol, missing.data);
+    status = EXIT_USAGE;
+  }
+  buf_free(&missing);
+  return status;
+}
+
+static int make_scalar(RunData *d, const Options *o, int i) {
+  const Param *p = &d->program->params.data[i];
+  const char *text = map_get(o->bindings, p->name);
+  char *end = NULL;
+  bool ok = text != NULL;
+  if (ok && dt_is_float(p->var->type)) ok = (d->scalar_f[i] = strtod(text, &end), end != text && !*end);
+  else if (ok && !strcmp(text, "True")) d->scalar_i[i] = 1;
+  else if (ok && !strcmp(text, "False")) d->scalar_i[i] = 0;
+  else if (ok) ok = parse_int(text, &d->scalar_i[i]);
+  if (ok) return EXIT_OK;
+  fprintf(stderr, "tlc: running %s needs a value for %s (%s): give -p %s=VALUE\n", d->program->symbol,
+          p->name, dt_name(p->var->type), p->name);
+  return EXIT_USAGE;
+}
+
+// Elements between the first and one past the last: strided tensors keep their gaps.
+static int64_t span_elements(const RunData *d, const Buffer *b) {
+  int64_t last = 0, n = 1;
+  for (int k = 0; k < b->ndim; k++) {
+    int64_t extent = data_index(d, b->shape[k]);
+    if (extent <= 0) return 0;
+    n *= extent;
+    if (b->strides) last += (extent - 1) * data_index(d, b->strides[k]);
+  }
+  return b->strides ? last + 1 : n;
+}
+
+static int fill_tensor(RunData *d, const Options *o, int i) {
+  const Param *p = &d->program->params.data[i];
+  RtArray *a = &d->array[i];
+  const char *path = pair_value(&o->in, p->name);
+  if (path) {
+    Buf err = {0};
+    RtStatus s = rt_npy_load(path, p->name, a, &err);
+    if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
+    buf_free(&err);
+    return s == RT_OK ? EXIT_OK : EXIT_USAGE;
+  }
+  RtFill how = p->role == ROLE_OUT     ? RT_POISON
+               : p->role == ROLE_INOUT ? RT_ZEROS
+               : o->integers           ? RT_INTEGERS
+                                       : RT_NORMAL;
+  int64_t count = a->rank < 0 ? 0 : rt_count(a);
+  if (p->buf->strides) count = span_elements(d, p->buf);
+  rt_fill(a->data, a->type, count, how, o->seed, (uint64_t)i);
+  return EXIT_OK;
+}
+
+static int make_tensor(RunData *d, const Options *o, int i) {
+  const Buffer *b = d->program->params.data[i].buf;
+  RtArray *a = &d->array[i];
+  *a = (RtArray){.type = data_type(b->dtype), .rank = b->ndim};
+  for (int k = 0; k < b->ndim; k++) a->shape[k] = data_index(d, b->shape[k]);
+  int64_t count = span_elements(d, b);
+  if (count < 0 || count > (int64_t)1 << 40) {
+    fprintf(stderr, "tlc: %s would hold %lld elements\n", b->name, (long long)count);
+    return EXIT_USAGE;
+  }
+  d->bytes[i] = rt_type_bytes(a->type, count);
+  a->data = arena_alloc(o->arena, d->bytes[i] + 16);
+  return fill_tensor(d, o, i);
+}
+
+int data_make(RunData *d, const Program *p, const Options *o) {
+  int n = p->params.len;
+  *d = (RunData){.program = p};
+  d->scalar_i = NEWN(o->arena, int64_t, n + 1);
+  d->scalar_f = NEWN(o->arena, double, n + 1);
+  d->array = NEWN(o->arena, RtArray, n + 1);
+  d->bytes = NEWN(o->arena, size_t, n + 1);
+  int status = check_names(p, &o->in, "--in");
+  if (!status) status = check_names(p, &o->out, "--out");
+  if (!status) status = check_names(p, &o->expect, "--expect");
+  if (!status) status = make_sizes(d, o);
+  for (int i = 0; i < n && !status; i++)
+    if (p->params.data[i].kind == PARAM_SCALAR) status = make_scalar(d, o, i);
+  for (int i = 0; i < n && !status; i++)
+    if (p->params.data[i].kind == PARAM_TENSOR) status = make_tensor(d, o, i);
+  return status;
+}
+
+EmuArg *data_args(const RunData *d, Arena *a, bool bounds) {
+  const Program *p = d->program;
+  EmuArg *args = NEWN(a, EmuArg, p->params.len + 1);
+  for (int i = 0; i < p->params.len; i++) {
+    args[i].i = d->scalar_i[i];
+    args[i].f = d->scalar_f[i];
+    if (p->params.data[i].kind != PARAM_TENSOR) continue;
+    args[i].bytes = d->bytes[i];
+    args[i].data = arena_alloc(a, d->bytes[i] + 16);
+    memcpy(args[i].data, d->array[i].data, d->bytes[i]);
+    if (!data_is_output(p, i)) continue;
+    size_t count = (size_t)span_elements(d, p->params.data[i].buf);
+    args[i].written = arena_alloc(a, count + 1);
+    if (bounds && rt_type_is_float(d->array[i].type)) args[i].bound = NEWN(a, float, count + 1);
+  }
+  return args;
+}

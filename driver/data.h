@@ -1,0 +1,28 @@
+// Argument data of one run: sizes, arrays for every parameter, filled or read from files.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_DRIVER_DATA_H
+#define TLC_DRIVER_DATA_H
+
+#include "driver/driver.h"
+#include "runtime/runtime.h"
+
+typedef struct {
+  const Program *program;
+  int64_t *sizes;   // values of Program.sizes
+  int64_t *scalar_i; // per parameter
+  double *scalar_f;
+  RtArray *array;   // per parameter; data NULL for scalars
+  size_t *bytes;
+} RunData;
+
+// Value of an index expression over sizes and scalar parameters.
+int64_t data_index(const RunData *d, const Expr *x);
+// Sizes from -p and --in, arrays from --in or by seed. EXIT_OK, or an exit status after a message.
+int data_make(RunData *d, const Program *p, const Options *o);
+// A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs of
+// float type get a bound array; `written` arrays are made for outputs.
+EmuArg *data_args(const RunData *d, Arena *a, bool bounds);
+RtType data_type(DType t);
+bool data_is_output(const Program *p, int i);
+
+#endif
