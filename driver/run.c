@@ -1,0 +1,249 @@
+// --run: the program on a device, every output compared with the oracle or with a file.
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/data.h"
+#include "driver/device.h"
+
+typedef struct {
+  Job *job;
+  const Options *options;
+  RunData data;
+  int64_t *blocks; // sampled blocks; NULL: all
+  int nblocks;
+} Run;
+
+double run_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *find_file(const PairVec *v, const char *key) {
+  for (int i = 0; i < v->len; i++)
+    if (!strcmp(v->data[i].key, key)) return v->data[i].value;
+  return NULL;
+}
+
+static int64_t grid_blocks(const Run *r) {
+  const Kernel *k = r->data.program->kernels.data[0];
+  int64_t n = 1;
+  for (int i = 0; i < 3; i++) n *= data_index(&r->data, k->grid[i]);
+  return n;
+}
+
+// Multiply-adds of one block: gemm extents times the trip counts around them. Bounds that depend on
+// more than sizes count once.
+typedef struct {
+  const RunData *data;
+  double macs;
+} Cost;
+
+static bool only_sizes(const Expr *x) {
+  switch (x->kind) {
+  case EX_INT: return true;
+  case EX_VAR: return x->u.var->kind == VAR_SIZE || x->u.var->kind == VAR_SCALAR;
+  case EX_CAST: return only_sizes(x->u.cast);
+  case EX_BINARY: return only_sizes(x->u.bin.a) && only_sizes(x->u.bin.b);
+  default: return false;
+  }
+}
+
+static double region_size(const Cost *c, const Region *r) {
+  double n = 1;
+  for (int i = 0; i < r->n; i++)
+    if (only_sizes(r->extent[i])) n *= (double)data_index(c->data, r->extent[i]);
+  return n;
+}
+
+static void add_cost(Cost *c, const Stmt *s, double times) {
+  switch (s->kind) {
+  case ST_BLOCK:
+    for (int i = 0; i < s->u.block.len; i++) add_cost(c, s->u.block.data[i], times);
+    break;
+  case ST_FOR:
+    for (int i = 0; i < s->u.loop.nvars; i++)
+      if (only_sizes(s->u.loop.extent[i])) times *= (double)data_index(c->data, s->u.loop.extent[i]);
+    add_cost(c, s->u.loop.body, times);
+    break;
+  case ST_IF:
+    add_cost(c, s->u.branch.yes, times);
+    if (s->u.branch.no) add_cost(c, s->u.branch.no, times);
+    break;
+  case ST_OP:
+    if (s->u.op.op == OP_GEMM) {
+      double a = region_size(c, s->u.op.arg[0].region), b = region_size(c, s->u.op.arg[1].region);
+      c->macs += times * sqrt(a * b * region_size(c, s->u.op.arg[2].region));
+    } else if (s->u.op.op == OP_COPY) {
+      c->macs += times * 4 * region_size(c, s->u.op.arg[1].region);
+    }
+    break;
+  case ST_STORE: c->macs += 10 * times; break;
+  default: break;
+  }
+}
+
+static bool writes_exclusively(const Program *p) {
+  for (int i = 0; i < p->params.len; i++)
+    if (p->params.data[i].kind == PARAM_TENSOR && p->params.data[i].role == ROLE_INOUT) return false;
+  return p->kernels.len == 1;
+}
+
+enum { ORACLE_RATE = 200000000, ORACLE_SECONDS = 10 };
+
+// Picks whole blocks by the seed where the oracle would take too long for all of them. Only where
+// each block writes elements of its own.
+static void sample_blocks(Run *r) {
+  Program *p = r->job->tile.data[0];
+  Cost cost = {&r->data, 0};
+  add_cost(&cost, p->kernels.data[0]->body, 1);
+  int64_t all = grid_blocks(r);
+  double seconds = cost.macs * (double)all / ORACLE_RATE;
+  if (seconds <= ORACLE_SECONDS || !writes_exclusively(p)) {
+    if (seconds > 2 * ORACLE_SECONDS) fprintf(stderr, "tlc: the oracle takes about %.0f s\n", seconds);
+    return;
+  }
+  double want = ORACLE_SECONDS * ORACLE_RATE / (cost.macs > 1 ? cost.macs : 1);
+  r->nblocks = want < 4 ? 4 : want > 4096 ? 4096 : (int)want;
+  if (r->nblocks > all) r->nblocks = (int)all;
+  r->blocks = NEWN(r->options->arena, int64_t, r->nblocks);
+  uint64_t state = r->options->seed * 0x9e3779b97f4a7c15u + 1;
+  for (int i = 0; i < r->nblocks; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    r->blocks[i] = (int64_t)((state >> 17) % (uint64_t)all);
+  }
+  r->blocks[0] = 0;
+  r->blocks[r->nblocks - 1] = all - 1; // the ragged corner
+}
+
+static bool run_oracle(Run *r, EmuArg *args) {
+  EmuCall call = {r->data.sizes, args};
+  Program *p = r->job->tile.data[0];
+  if (r->blocks) return oracle_run_blocks(p, &call, r->blocks, r->nblocks, r->job->diags);
+  return oracle_run(p, &call, r->job->diags);
+}
+
+static void describe_shape(const Run *r, Buf *b) {
+  const Program *p = r->data.program;
+  for (int i = 0; i < p->params.len; i++) {
+    const RtArray *a = &r->data.array[i];
+    if (p->params.data[i].kind != PARAM_TENSOR) continue;
+    buf_printf(b, "%s%s[", b->len ? " " : "", p->params.data[i].name);
+    for (int k = 0; k < a->rank; k++) buf_printf(b, "%s%lld", k ? "x" : "", (long long)a->shape[k]);
+    buf_putc(b, ']');
+  }
+}
+
+static int compare_file(const Run *r, int i, const char *path, const void *got) {
+  const Options *o = r->options;
+  RtArray want = r->data.array[i];
+  want.data = arena_alloc(o->arena, r->data.bytes[i] + 16);
+  const char *name = r->data.program->params.data[i].name;
+  Buf text = {0};
+  int status = EXIT_OK;
+  if (rt_npy_load(path, name, &want, &text) != RT_OK) {
+    status = EXIT_USAGE;
+  } else {
+    double rtol = o->rtol < 0 ? 1e-2 : o->rtol, atol = o->atol < 0 ? 1e-2 : o->atol;
+    RtTolerance t = {.rtol = rtol, .atol = atol};
+    if (!rt_type_is_float(want.type)) t.rtol = t.atol = 0;
+    RtDiff diff = rt_compare(want.type, rt_count(&want), got, want.data, &t);
+    rt_diff_text(&text, &diff, &want);
+    if (diff.wrong) status = EXIT_WRONG_PROGRAM;
+  }
+  fprintf(status ? stderr : stdout, "%s: against %s: %s\n", name, path, buf_str(&text));
+  buf_free(&text);
+  return status;
+}
+
+static int compare_oracle(const Run *r, int i, const EmuArg *want, const void *got) {
+  const Options *o = r->options;
+  const RtArray *shape = &r->data.array[i];
+  RtTolerance t = {.mask = r->blocks ? want->written : NULL};
+  if (o->rtol >= 0 || o->atol >= 0) {
+    t.rtol = o->rtol < 0 ? 0 : o->rtol;
+    t.atol = o->atol < 0 ? 0 : o->atol;
+  } else {
+    t.bound = want->bound;
+  }
+  int64_t count = (int64_t)(r->data.bytes[i] * 8) / rt_type_bits(shape->type);
+  RtDiff diff = rt_compare(shape->type, count, got, want->data, &t);
+  Buf text = {0};
+  rt_diff_text(&text, &diff, shape);
+  fprintf(diff.wrong ? stderr : stdout, "%s: against the oracle: %s\n",
+          r->data.program->params.data[i].name, buf_str(&text));
+  buf_free(&text);
+  return diff.wrong ? EXIT_WRONG_PROGRAM : EXIT_OK;
+}
+
+static int write_outputs(const Run *r, const EmuArg *got) {
+  int status = EXIT_OK;
+  const Program *p = r->data.program;
+  for (int i = 0; i < p->params.len; i++) {
+    const char *path = find_file(&r->options->out, p->params.data[i].name);
+    if (!path) continue;
+    RtArray a = r->data.array[i];
+    a.data = got[i].data;
+    Buf err = {0};
+    if (rt_npy_write(path, &a, &err) != RT_OK) {
+      fprintf(stderr, "tlc: %s\n", buf_str(&err));
+      status = EXIT_MACHINE;
+    }
+    buf_free(&err);
+  }
+  return status;
+}
+
+static int compare_all(Run *r, const EmuArg *got) {
+  const Program *p = r->data.program;
+  Arena *a = r->options->arena;
+  EmuArg *want = NULL;
+  int status = EXIT_OK;
+  for (int i = 0; i < p->params.len; i++) {
+    if (!data_is_output(p, i)) continue;
+    const char *path = find_file(&r->options->expect, p->params.data[i].name);
+    int one;
+    if (path) {
+      one = compare_file(r, i, path, got[i].data);
+    } else {
+      if (!want) {
+        sample_blocks(r);
+        want = data_args(&r->data, a, true);
+        if (!run_oracle(r, want)) return EXIT_WRONG_PROGRAM;
+      }
+      one = compare_oracle(r, i, &want[i], got[i].data);
+    }
+    if (one) status = one;
+  }
+  if (r->blocks)
+    printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks, (long long)grid_blocks(r));
+  return status;
+}
+
+// Tile IR in a .tir file has been run by the oracle alone when there is nothing lower to run.
+int drv_run(Job *j, const Options *o) {
+  if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
+  if (j->thread.len != 1) {
+    fprintf(stderr, "tlc: --run runs one kernel; choose with --entry\n");
+    return EXIT_USAGE;
+  }
+  Run r = {.job = j, .options = o};
+  int status = data_make(&r.data, j->thread.data[0], o);
+  if (status) return status;
+  EmuArg *got = data_args(&r.data, o->arena, false);
+  Buf shape = {0}, where = {0};
+  describe_shape(&r, &shape);
+  double start = run_seconds();
+  status = device_run(j, o, &r.data, got, &where);
+  printf("%s on %s: %s, %.3f s\n", j->thread.data[0]->symbol, buf_str(&where), buf_str(&shape),
+         run_seconds() - start);
+  fflush(stdout);
+  if (!status) status = compare_all(&r, got);
+  int written = write_outputs(&r, got);
+  buf_free(&shape);
+  buf_free(&where);
+  return status ? status : written;
+}
