@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lexer/lexer.h"
+#include "lexer/lex.h"
 #include "parser/ast.h"
 
 static const char *base_name(const char *path) {
@@ -91,7 +91,8 @@ static bool wants_syntax_only(const Options *o) {
 
 static bool emit_syntax(Job *j, const Options *o, Buf *out) {
   if (o->emit == EMIT_TOKENS) {
-    lex_dump(j->arena, j->diags, j->file, out);
+    Tokens tokens = lex_file(j->arena, j->diags, j->file);
+    lex_dump(&tokens, j->sources, out);
   } else {
     AstModule *m = ast_parse(j->arena, j->diags, j->file);
     if (m) ast_dump(m, out);
