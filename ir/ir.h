@@ -280,6 +280,9 @@ struct Stmt {
 Stmt *st_block(Arena *a, Span span);
 void st_add(Arena *a, Stmt *block, Stmt *s); // appends; a nested plain block is spliced
 Stmt *st_for(Arena *a, LoopKind kind, Var *v, Expr *min, Expr *extent, Stmt *body, Span span);
+// A loop of several variables (LOOP_PARALLEL); the arrays are copied.
+Stmt *st_for_n(Arena *a, LoopKind kind, int nvars, Var **v, Expr **min, Expr **extent, Stmt *body,
+               Span span);
 Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span);
 Stmt *st_let(Arena *a, Var *v, Expr *value, Span span);
 Stmt *st_store(Arena *a, Buffer *b, Expr **idx, int n, Expr *value, Span span);

@@ -1,0 +1,28 @@
+// The targets that tlc knows, as limits (CUDA C++ Programming Guide, "Compute Capabilities").
+// SPDX-License-Identifier: MIT
+#include "ir/target.h"
+
+#include <string.h>
+
+#define COMMON                                                                                     \
+  .max_threads = 1024, .regs_per_sm = 65536, .max_regs_per_thread = 255,                          \
+  .max_grid = {2147483647, 65535, 65535}
+
+static const Target targets[] = {
+  {.name = "sm_80", .sm = 80, .max_smem_block = 166912, .smem_per_sm = 167936, COMMON},
+  {.name = "sm_86", .sm = 86, .max_smem_block = 101376, .smem_per_sm = 102400, COMMON},
+  {.name = "sm_87", .sm = 87, .max_smem_block = 166912, .smem_per_sm = 167936, COMMON},
+  {.name = "sm_89", .sm = 89, .max_smem_block = 101376, .smem_per_sm = 102400, .fp8_mma = true,
+   COMMON},
+  {.name = "sm_90a", .sm = 90, .max_smem_block = 232448, .smem_per_sm = 233472, .fp8_mma = true,
+   .red_vec_f32 = true, .atomic_bf16 = true, COMMON},
+};
+
+const Target *target_find(const char *name) {
+  for (size_t i = 0; i < LEN(targets); i++) {
+    if (!strcmp(targets[i].name, name)) return &targets[i];
+  }
+  return NULL;
+}
+
+const Target *target_at(int i) { return i >= 0 && i < (int)LEN(targets) ? &targets[i] : NULL; }
