@@ -1,16 +1,15 @@
 # Generated front end, embedded device prelude, tests. Included by the Makefile.
 # SPDX-License-Identifier: MIT
 
-$(BUILD)/lexer/scan.c: lexer/scan.l $(BUILD)/parser/grammar.h
-	@mkdir -p $(@D)
-	flex -o $@ --header-file=$(BUILD)/lexer/scan.h $<
+$(BUILD)/lexer/scan.c $(BUILD)/lexer/scan.h &: lexer/scan.l
+	@mkdir -p $(BUILD)/lexer
+	flex -o $(BUILD)/lexer/scan.c --header-file=$(BUILD)/lexer/scan.h $<
 
 $(BUILD)/parser/grammar.c $(BUILD)/parser/grammar.h &: parser/grammar.y
 	@mkdir -p $(BUILD)/parser
 	bison -Wall -Wcounterexamples -Werror -o $(BUILD)/parser/grammar.c --header=$(BUILD)/parser/grammar.h $<
 
-$(BUILD)/lexer/scan.o: $(BUILD)/parser/grammar.h
-$(filter $(BUILD)/lexer/% $(BUILD)/parser/%,$(OBJ)): | $(BUILD)/lexer/scan.c $(BUILD)/parser/grammar.h
+$(filter $(BUILD)/lexer/% $(BUILD)/parser/%,$(OBJ)): | $(BUILD)/lexer/scan.h $(BUILD)/parser/grammar.h
 
 # A unit test links every room but main; its own file holds the Check suite.
 $(BUILD)/unit/%: tests/unit/%.c $(LIBOBJ)
@@ -21,3 +20,62 @@ unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
 .PHONY: unit
+
+# ---------------------------------------------------------------------------------------- targets
+check: all $(UNIT)
+	@BUILD=$(BUILD) tests/run.sh
+
+demo:
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(BUILD) tools/demo.sh
+
+golden: all
+	@BUILD=$(BUILD) TLC=$(BUILD)/tlc bash tests/suite_golden.sh update
+
+style:
+	@tools/style.sh
+
+# The same tests under AddressSanitizer and UndefinedBehaviorSanitizer, without nvcc's part.
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitize:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g $(SAN)" LDFLAGS="$(SAN)" san-check
+
+san-check: all $(UNIT)
+	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
+	  tests/run.sh unit diag golden matrix
+
+fuzz:
+	@BUILD=$(BUILD) CC=$(CC) tests/fuzz/fuzz.sh
+
+mutate: all
+	@BUILD=$(BUILD) tests/mutate.sh
+
+gpu-check: all
+	@BUILD=$(BUILD) tests/gpu/check.sh
+
+bench: all
+	@BUILD=$(BUILD) bench/bench.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tlc/samples
+	install -m 755 $(BUILD)/tlc $(DESTDIR)$(PREFIX)/bin/tlc
+	install -m 644 samples/*.tl $(DESTDIR)$(PREFIX)/share/tlc/samples
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo "make             build/tlc"
+	@echo "make demo        build, compile samples/gemm.tl, run and check it, say what happened"
+	@echo "make check       every test that needs no GPU"
+	@echo "make gpu-check   the samples on a GPU, against the oracle, and under compute-sanitizer"
+	@echo "make bench       the samples' speed beside cuBLAS"
+	@echo "make sanitize    the tests under AddressSanitizer and UBSan"
+	@echo "make fuzz        mutated programs through the front end (60 s)"
+	@echo "make mutate      plant faults in the compiler; the tests must catch each"
+	@echo "make golden      rewrite the expected outputs (review the diff)"
+	@echo "make style       budgets and folder dependencies"
+	@echo "make install     PREFIX=/usr/local"
+
+.PHONY: check demo golden style sanitize san-check fuzz mutate gpu-check bench install clean help

@@ -1,0 +1,124 @@
+"""Runs samples on inputs made by NumPy and compares with NumPy's own result.
+
+`list` prints the cases, `run CASE` runs one. The device is the emulator unless TLC_DEVICE is set.
+SPDX-License-Identifier: MIT
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TLC = os.environ.get("TLC", "build/tlc")
+DEVICE = os.environ.get("TLC_DEVICE", "emu")
+rng = np.random.default_rng(20)
+
+
+def to_bf16(x):
+    """float32 to bfloat16 bits, round to nearest even."""
+    u = x.astype(np.float32).view(np.uint32)
+    return ((u + 0x7FFF + ((u >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(u):
+    return (u.astype(np.uint32) << 16).view(np.float32)
+
+
+def f16(*shape):
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def gemm(m, n, k, transpose_b):
+    a, b = f16(m, k), f16(n, k) if transpose_b else f16(k, n)
+    c = a.astype(np.float64) @ (b.T if transpose_b else b).astype(np.float64)
+    return {"A": a, "B": b}, {"C": c}, {"M": m, "N": n, "K": k}
+
+
+def gemm_bf16(m, n, k):
+    a = to_bf16(rng.standard_normal((m, k)))
+    b = to_bf16(rng.standard_normal((k, n)))
+    c = from_bf16(a).astype(np.float64) @ from_bf16(b).astype(np.float64)
+    return {"A": a, "B": b}, {"C": c}, {"M": m, "N": n, "K": k}
+
+
+def gemm_int8(m, n, k):
+    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
+    b = rng.integers(-128, 128, (n, k)).astype(np.int8)
+    c = a.astype(np.int64) @ b.T.astype(np.int64)
+    return {"A": a, "B": b}, {"C": c}, {"M": m, "N": n, "K": k}
+
+
+def gemm_tf32(m, n, k):
+    a = rng.standard_normal((m, k)).astype(np.float32)
+    b = rng.standard_normal((k, n)).astype(np.float32)
+    cut = np.uint32(0xFFFFE000)
+    at, bt = ((x.view(np.uint32) & cut).view(np.float32) for x in (a, b))
+    return {"A": a, "B": b}, {"C": at.astype(np.float64) @ bt}, {"M": m, "N": n, "K": k}
+
+
+def vector_add(n):
+    a = rng.standard_normal(n).astype(np.float32)
+    b = rng.standard_normal(n).astype(np.float32)
+    return {"A": a, "B": b}, {"C": a + b}, {"N": n}
+
+
+def bias_relu(m, n, k):
+    inputs, outputs, sizes = gemm(m, n, k, False)
+    inputs["bias"] = f16(n)
+    outputs["C"] = np.maximum(outputs["C"] + inputs["bias"].astype(np.float64), 0)
+    return inputs, outputs, sizes
+
+
+CASES = {
+    "vector_add 1000": ("vector_add", lambda: vector_add(1000)),
+    "gemm 128x192x160": ("gemm", lambda: gemm(128, 192, 160, False)),
+    "gemm 100x72x50": ("gemm", lambda: gemm(100, 72, 50, False)),
+    "gemm_nt 65x129x33": ("gemm_nt", lambda: gemm(65, 129, 33, True)),
+    "gemm_nt 256x128x64": ("gemm_nt", lambda: gemm(256, 128, 64, True)),
+    "splitk 64x64x512": ("splitk", lambda: gemm(64, 64, 512, True)),
+    "splitk_tile 64x64x512": ("splitk_tile", lambda: gemm(64, 64, 512, True)),
+    "gemm_bias_relu 100x72x64": ("gemm_bias_relu", lambda: bias_relu(100, 72, 64)),
+    "gemm_symbolic_m 77x128x64": ("gemm_symbolic_m", lambda: gemm(77, 128, 64, False)),
+    "gemm_bf16 96x64x64": ("gemm_bf16", lambda: gemm_bf16(96, 64, 64)),
+    "gemm_int8 96x64x128": ("gemm_int8", lambda: gemm_int8(96, 64, 128)),
+    "gemm_tf32 96x64x64": ("gemm_tf32", lambda: gemm_tf32(96, 64, 64)),
+}
+
+
+def value(array):
+    return array if array.dtype != np.uint16 else from_bf16(array)
+
+
+def run(case):
+    sample, make = CASES[case]
+    inputs, outputs, sizes = make()
+    with tempfile.TemporaryDirectory() as folder:
+        args = [TLC, "--run", f"--device={DEVICE}", f"samples/{sample}.tl"]
+        args += ["-p", ",".join(f"{k}={v}" for k, v in sizes.items())]
+        for name, array in inputs.items():
+            np.save(f"{folder}/{name}.npy", array)
+            args += ["--in", f"{name}={folder}/{name}.npy"]
+        for name in outputs:
+            args += ["--out", f"{name}={folder}/{name}.npy"]
+        done = subprocess.run(args, capture_output=True, text=True)
+        if done.returncode:
+            print(done.stdout + done.stderr)
+            return 1
+        for name, want in outputs.items():
+            got = value(np.load(f"{folder}/{name}.npy")).astype(np.float64)
+            if want.dtype.kind == "i":
+                ok = np.array_equal(got, want)
+            else:
+                ok = np.allclose(got, want, rtol=1e-2, atol=1e-2)
+            if got.shape != want.shape or not ok:
+                print(f"{name}: largest difference {np.abs(got - want).max()}")
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "list":
+        print("\n".join(CASES))
+    else:
+        sys.exit(run(sys.argv[2]))

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Suite nvcc: every sample's .cu assembles for sm_80 without a warning or a spill. Results are cached
+# by the text's hash. Without nvcc the cases are skipped, in CI (TLC_CI) they fail.
+# SPDX-License-Identifier: MIT
+case $1 in
+  list) ls samples/*.tl ;;
+  run)
+    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
+    if [ -z "$nvcc" ]; then
+      [ -n "${TLC_CI-}" ] && { echo "nvcc is missing"; exit 1; }
+      echo "no nvcc"; exit 77
+    fi
+    name=$(basename "$2" .tl)
+    cu=$WORK/nvcc.$name.cu
+    "$TLC" "$2" -o "$cu" || exit 1
+    cache=$WORK/nvcc.cache.$(sha256sum < "$cu" | cut -c1-32)
+    if [ ! -f "$cache" ]; then
+      "$nvcc" -std=c++17 -arch=sm_80 -Xptxas -v -Werror all-warnings -cubin -o "$cu.cubin" "$cu" \
+        > "$cache.tmp" 2>&1 || { cat "$cache.tmp"; exit 1; }
+      mv "$cache.tmp" "$cache"
+    fi
+    if grep -E '[1-9][0-9]* bytes spill|warning|C75' "$cache"; then exit 1; fi
+    grep -q 'registers' "$cache" || { echo "no ptxas report"; cat "$cache"; exit 1; } ;;
+esac
