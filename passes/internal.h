@@ -40,6 +40,9 @@ void subst_stmt(const Subst *s, Stmt *x); // in place, every expression of the t
 Stmt *walk_clone(Arena *a, const Stmt *s, Plan *plan); // deep copy, same variables and buffers; lets
                                                        // and loops get fresh variables; plan: NULL ok
 Region *walk_region(Arena *a, const Region *r);        // a copy that may be changed
+// Calls on for every statement, parents first, with what holds there pushed on f (loops, lets,
+// conditions, assumptions).
+void walk_facts(Arena *a, Facts *f, Stmt *s, void (*on)(void *ctx, Stmt *s), void *ctx);
 bool walk_has_load(const Expr *x);
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 

@@ -1,0 +1,135 @@
+// plan: decides the instruction class, access widths, shared layouts and stages of everything; changes
+// no statement. Later passes look their decisions up by statement or buffer.
+// SPDX-License-Identifier: MIT
+#include "passes/plan_internal.h"
+
+// Keyed by address through base's map: order of insertion, never of addresses, is what shows.
+struct Plan {
+  Arena *arena;
+  Map *map;
+};
+
+typedef struct {
+  char text[24];
+} Key;
+
+static Key key_of(const void *p) {
+  Key k;
+  snprintf(k.text, sizeof k.text, "%p", p);
+  return k;
+}
+
+Plan *plan_new(Arena *a) {
+  Plan *p = NEW(a, Plan);
+  p->arena = a;
+  p->map = map_new(a);
+  return p;
+}
+
+static void *get(const Plan *p, const void *key) { return p ? map_get(p->map, key_of(key).text) : NULL; }
+
+PlanCopy *plan_copy(const Plan *p, const Stmt *s) { return get(p, s); }
+PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return get(p, s); }
+PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
+PlanLoop *plan_loop(const Plan *p, const Stmt *s) { return get(p, s); }
+void plan_set(Plan *p, const void *key, void *value) { map_set(p->map, key_of(key).text, value); }
+
+void plan_clone(Plan *p, const Stmt *from, const Stmt *to) {
+  void *v = get(p, from);
+  if (v) plan_set(p, to, v);
+}
+
+typedef struct {
+  Program *program;
+  Kernel *kernel;
+  PassCtx *c;
+  Facts *facts;
+} Planner;
+
+static void plan_tile(Planner *p, const Region *r, bool operand) {
+  if (r->buf->scope != SC_SHARED || r->n < 2) return;
+  PlanBuffer *b = plan_buffer(p->c->plan, r->buf);
+  if (!b) plan_set(p->c->plan, r->buf, b = NEW(p->c->arena, PlanBuffer));
+  b->gemm_operand = b->gemm_operand || operand;
+  int64_t cols;
+  if (!ex_const(r->buf->shape[r->buf->ndim - 1], &cols)) return;
+  int64_t bytes = cols * dt_bits(r->buf->dtype) / 8;
+  b->swizzle = bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : bytes % 32 == 0 ? 32 : 0;
+  // Rows of an even number of 16-byte chunks meet the same banks again too soon.
+  b->pad = !b->swizzle && bytes % 32 == 0 ? 128 / dt_bits(r->buf->dtype) : 0;
+}
+
+static DType multiplied(DType t) { return t == DT_F32 ? DT_TF32 : t; }
+
+static void plan_one_gemm(Planner *p, Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  const Region *a = arg[0].region, *b = arg[1].region, *c = arg[2].region;
+  PlanGemm *g = NEW(p->c->arena, PlanGemm);
+  int64_t M, N, K;
+  plan_gemm_dims(s, &M, &N, &K);
+  g->M = (int)M;
+  g->N = (int)N;
+  g->K = (int)K;
+  g->ab = multiplied(a->buf->dtype);
+  g->b = multiplied(b->buf->dtype);
+  g->c = c->buf->dtype;
+  GemmPolicy policy = (GemmPolicy)arg[op_arg(OP_GEMM, "policy")].i;
+  if (!plan_mma(p->c->target, a->buf->dtype, b->buf->dtype, g->c, &g->m, &g->n, &g->k) ||
+      !plan_partition(policy, g->M, g->N, p->kernel->threads / 32, &g->warps_m, &g->warps_n))
+    die("a gemm that check should have refused");
+  plan_set(p->c->plan, s, g);
+  plan_tile(p, a, true);
+  plan_tile(p, b, true);
+  diag_remark(p->c->diags, s->span, "gemm",
+              "%dx%dx%d: mma.sync m%dn%dk%d %s -> %s on %d x %d warps, each %d x %d", g->M, g->N, g->K,
+              g->m, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
+              g->M / g->warps_m, g->N / g->warps_n);
+}
+
+static void plan_stmt(void *ctx, Stmt *s) {
+  Planner *p = ctx;
+  if (s->kind != ST_OP) return;
+  if (s->u.op.op == OP_GEMM) plan_one_gemm(p, s);
+  if (s->u.op.op != OP_COPY) return;
+  plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
+  const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
+  if (dst->buf->scope == SC_FRAGMENT) plan_tile(p, src, false);
+}
+
+static void plan_loops(void *ctx, Stmt *s) {
+  Planner *p = ctx;
+  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED) plan_one_loop(p->c, p->facts, s);
+}
+
+static void remark_copies(void *ctx, Stmt *s) {
+  Planner *p = ctx;
+  if (s->kind == ST_OP && s->u.op.op == OP_COPY)
+    plan_copy_remarks(p->c, p->facts, s, plan_copy(p->c->plan, s));
+}
+
+static void remark_tiles(Planner *p) {
+  for (int i = 0; i < p->kernel->buffers.len; i++) {
+    const Buffer *buf = p->kernel->buffers.data[i];
+    const PlanBuffer *b = plan_buffer(p->c->plan, buf);
+    if (buf->layout)
+      diag_remark(p->c->diags, buf->span, "layout", "%s: as annotated", buf->name);
+    else if (b && b->swizzle)
+      diag_remark(p->c->diags, buf->span, "swizzle", "%s: XOR over rows of %d bytes", buf->name, b->swizzle);
+    else if (b && b->gemm_operand)
+      diag_remark(p->c->diags, buf->span, "swizzle", "%s: none, its rows are not a multiple of 32 bytes",
+                  buf->name);
+  }
+}
+
+void pass_plan(Program *p, PassCtx *c) {
+  if (!c->plan) c->plan = plan_new(c->arena);
+  for (int i = 0; i < p->kernels.len; i++) {
+    Kernel *k = p->kernels.data[i];
+    Planner pl = {p, k, c, facts_new(c->arena, p, k)};
+    walk_facts(c->arena, pl.facts, k->body, plan_stmt, &pl);
+    walk_facts(c->arena, pl.facts, k->body, plan_loops, &pl);
+    walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);
+    remark_tiles(&pl);
+  }
+}

@@ -1,0 +1,102 @@
+// Plans of Pipelined loops: which copies may run ahead of their iteration. Dependences are computed:
+// a copy that fails a test stays in order, and a remark says which test.
+// SPDX-License-Identifier: MIT
+#include "passes/plan_internal.h"
+
+typedef struct {
+  PassCtx *c;
+  Stmt *loop, *body; // body: a block
+  int at;            // position of the copy among the body's statements
+  const char *why;
+} Test;
+
+static bool loop_writes(Test *t, const Buffer *b) { return walk_touches(t->c->arena, t->body, b, true); }
+
+static void early_expr(Test *t, Expr *x);
+
+// A let of the body moves with the copy: its value must be computable early as well.
+static void early_var(Test *t, const Var *v) {
+  for (int i = 0; i < t->at; i++) {
+    const Stmt *s = t->body->u.block.data[i];
+    if (s->kind == ST_LET && s->u.let.var == v) early_expr(t, s->u.let.value);
+  }
+}
+
+static void early_node(void *ctx, Expr *x) {
+  Test *t = ctx;
+  if (x->kind == EX_VAR) early_var(t, x->u.var);
+  if (x->kind == EX_LOAD && loop_writes(t, x->u.load.buf))
+    t->why = arena_printf(t->c->arena, "its address depends on %s, which the loop writes",
+                          x->u.load.buf->name);
+}
+
+static void early_expr(Test *t, Expr *x) { ex_walk(x, early_node, t); }
+
+static bool whole(const Region *r) {
+  for (int d = 0; d < r->n; d++)
+    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
+  return true;
+}
+
+static const char *why_in_order(Test *t, const Stmt *copy) {
+  Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
+  Arena *a = t->c->arena;
+  if (!whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
+  for (int i = 0; i < t->body->u.block.len; i++) {
+    Stmt *s = t->body->u.block.data[i];
+    if (i < t->at && walk_touches(a, s, dst->buf, false))
+      return arena_printf(a, "%s is used before it in the iteration", dst->buf->name);
+    if (i != t->at && walk_touches(a, s, dst->buf, true))
+      return arena_printf(a, "%s has another writer in the loop", dst->buf->name);
+  }
+  if (loop_writes(t, src->buf)) return arena_printf(a, "the loop writes its source %s", src->buf->name);
+  for (int d = 0; d < src->n; d++) early_expr(t, src->min[d]);
+  return t->why;
+}
+
+static int depth_asked(PassCtx *c, Facts *f, const Stmt *loop) {
+  int64_t stages = pass_flag(c, "stages", loop->u.loop.num_stages), trips;
+  if (loop->u.loop.num_stages == 0) stages = 0;
+  Expr *extent = facts_simplify(f, loop->u.loop.extent[0]);
+  if (ex_const(extent, &trips) && trips < stages) stages = trips < 1 ? 1 : trips;
+  return (int)stages;
+}
+
+static void plan_direct_copy(Test *t, Stmt *s, PlanLoop *plan) {
+  PlanCopy *copy = plan_copy(t->c->plan, s);
+  if (!copy->async_able) return;
+  // In one stage the copy stays where it is: no iteration runs ahead of another.
+  const char *why = plan->stages < 2 ? NULL : why_in_order(t, s);
+  copy->async = !why;
+  copy->why = why;
+  plan->copies += copy->async;
+}
+
+static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int asked) {
+  if (asked == 0) return;
+  if (!plan->copies) diag_remark(c->diags, loop->span, "pipeline", "in order: no copy can run ahead");
+  else if (plan->stages < asked)
+    diag_remark(c->diags, loop->span, "pipeline", "%d of %d stages: the loop has %d iterations; %d async copies",
+                plan->stages, asked, plan->stages, plan->copies);
+  else
+    diag_remark(c->diags, loop->span, "pipeline", "%d stages, %d async copies an iteration", plan->stages,
+                plan->copies);
+}
+
+void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop) {
+  PlanLoop *plan = NEW(c->arena, PlanLoop);
+  plan->stages = depth_asked(c, f, loop);
+  plan_set(c->plan, loop, plan);
+  Stmt *body = loop->u.loop.body;
+  for (int i = 0; plan->stages > 0 && i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
+    if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
+    Test t = {.c = c, .loop = loop, .body = body, .at = i};
+    plan_direct_copy(&t, s, plan);
+    PlanCopy *copy = plan_copy(c->plan, s);
+    bool loads = s->u.op.arg[0].region->buf->scope == SC_GLOBAL;
+    if (!copy->async && copy->why && loads)
+      diag_remark(c->diags, s->span, "pipeline", "this copy runs in order: %s", copy->why);
+  }
+  remark_loop(c, loop, plan, loop->u.loop.num_stages);
+}
