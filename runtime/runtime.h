@@ -62,6 +62,7 @@ typedef enum {
   RT_NORMAL,   // floats N(0,1); integers as RT_INTEGERS
   RT_INTEGERS, // -4..4, unsigned 0..4, bool 0 and 1, also as integer-valued floats
   RT_ZEROS,
+  RT_BITS,   // any bit pattern, NaN included; bool 0 and 1. For timing integers: small ones run faster
   RT_POISON, // floats NaN, other types bytes of 0xcd: for what a kernel must write
 } RtFill;
 
