@@ -27,4 +27,18 @@ double fold_to_float(DType to, DType from, int64_t v);
 
 bool bin_is_compare(BinOp op); // lt, le, eq, ne
 
+/* words.c: the vocabulary of the text form, shared by print.c and read.c */
+
+int word_precedence(BinOp op); // of an infix operator; higher binds tighter
+enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_COMPARE, PREC_BITOR, PREC_BITXOR, PREC_BITAND,
+       PREC_SHIFT, PREC_SUM, PREC_PRODUCT, PREC_UNARY, PREC_PRIMARY };
+bool word_reserved(const char *s); // may not name a variable or a buffer
+const char *word_unary(UnOp op);   // name
+const char *word_binary(BinOp op); // name
+const char *word_infix(BinOp op);  // "" when written as a call
+const char *word_math(MathFn fn, int *arity);
+extern const char *const loop_words[];  // by LoopKind
+extern const char *const scope_words[]; // by Scope
+extern const char *const role_words[];  // by ParamRole
+
 #endif

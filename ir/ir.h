@@ -371,6 +371,7 @@ void ir_roles(Program *p); // computes every Param.role from the accesses
    the same bytes. */
 
 void ir_print(const Program *p, Buf *out);
+void ir_print_spans(const Program *p, Buf *out); // with the place of every statement, as @file:lo-hi
 void ir_print_stmt(const Stmt *s, int indent, Buf *out); // for dumps and remarks
 void ir_print_expr(const Expr *x, Buf *out);
 const char *ir_expr_str(Arena *a, const Expr *x);
