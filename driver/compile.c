@@ -1,0 +1,108 @@
+// The one compile function's three steps: file, tile programs, thread programs.
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "eval/eval.h"
+
+static bool has_suffix(const char *path, const char *suffix) {
+  size_t n = strlen(path), m = strlen(suffix);
+  return n >= m && !strcmp(path + n - m, suffix);
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+bool job_open(Job *j, const Options *o) {
+  size_t len;
+  char *text = file_read(j->arena, o->input, &len);
+  if (!text) return false;
+  j->file = src_add(j->sources, o->input, text, len);
+  vec_push(j->arena, &j->read, o->input);
+  return true;
+}
+
+static void add_program(Job *j, Program *p) {
+  if (!p->file) p->file = base_name(src_get(j->sources, j->file)->path);
+  Buf text = {0};
+  ir_print(p, &text);
+  vec_push(j->arena, &j->tile, p);
+  vec_push(j->arena, &j->hash, hash_bytes(buf_str(&text), text.len, 0));
+  buf_free(&text);
+}
+
+static bool read_source(Job *j, const Options *o) {
+  EvOptions e = {.arena = j->arena,
+                 .diags = j->diags,
+                 .file = j->file,
+                 .target = j->target,
+                 .bindings = o->bindings,
+                 .entry = o->entry,
+                 .name = o->name,
+                 .include = o->include.data,
+                 .ninclude = o->include.len};
+  EvResult r = {0};
+  bool ok = ev_compile(&e, &r);
+  for (int i = 0; i < r.files.len; i++) vec_push(j->arena, &j->read, r.files.data[i]);
+  for (int i = 0; ok && i < r.programs.len; i++) add_program(j, r.programs.data[i]);
+  return ok;
+}
+
+static bool find_target(Job *j, const Options *o) {
+  j->target = target_find(o->arch);
+  if (j->target) return true;
+  Buf names = {0};
+  for (int i = 0; target_at(i); i++) buf_printf(&names, "%s%s", i ? ", " : "", target_at(i)->name);
+  fprintf(stderr, "tlc: --arch: '%s' is none of %s\n", o->arch, buf_str(&names));
+  buf_free(&names);
+  exit(EXIT_USAGE);
+}
+
+bool job_front(Job *j, const Options *o) {
+  find_target(j, o);
+  if (!has_suffix(o->input, ".tir")) return read_source(j, o);
+  Program *p = ir_read(j->arena, j->diags, j->file);
+  if (!p) return false;
+  Buf why = {0};
+  bool ok = ir_verify(p, &why);
+  if (!ok) diag_report(j->diags, DIAG_BAD_IR, (Span){j->file, 0, 0}, buf_str(&why));
+  buf_free(&why);
+  if (ok) add_program(j, p);
+  return ok;
+}
+
+static bool is_lowered(const Program *p) {
+  return p->kernels.len && p->kernels.data[0]->level == LEVEL_THREAD;
+}
+
+bool job_lower(Job *j, const Options *o) {
+  PassCtx c = {.arena = j->arena,
+               .diags = j->diags,
+               .target = j->target,
+               .flags = o->flags,
+               .debug = o->debug,
+               .dump = o->dump,
+               .dump_to = stderr,
+               .time = o->time_passes};
+  for (int i = 0; i < j->tile.len; i++) {
+    Program *p = ir_clone(j->arena, j->tile.data[i]);
+    if (!is_lowered(p) && !passes_run(p, &c)) return false;
+    vec_push(j->arena, &j->thread, p);
+  }
+  return diag_errors(j->diags) == 0;
+}
+
+CgOptions job_codegen(const Job *j, const Options *o, int program) {
+  const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
+  for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
+  return (CgOptions){.target = j->target,
+                     .out_name = base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
+                     .debug = o->debug,
+                     .lines = o->lines,
+                     .zero = o->zero.len ? zero : NULL,
+                     .hash = j->hash.data[program]};
+}
