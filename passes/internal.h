@@ -43,6 +43,10 @@ Region *walk_region(Arena *a, const Region *r);        // a copy that may be cha
 // Calls on for every statement, parents first, with what holds there pushed on f (loops, lets,
 // conditions, assumptions).
 void walk_facts(Arena *a, Facts *f, Stmt *s, void (*on)(void *ctx, Stmt *s), void *ctx);
+// Rebuilds an expression bottom-up: f gets each node after its children and returns what replaces it.
+typedef Expr *(*ExprMap)(void *ctx, Expr *x);
+Expr *walk_expr(Arena *a, Expr *x, ExprMap f, void *ctx);
+Stmt *walk_block(Arena *a, Stmt *s); // s itself when a block, else a block that holds it
 bool walk_has_load(const Expr *x);
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 

@@ -87,7 +87,7 @@ void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop) {
   PlanLoop *plan = NEW(c->arena, PlanLoop);
   plan->stages = depth_asked(c, f, loop);
   plan_set(c->plan, loop, plan);
-  Stmt *body = loop->u.loop.body;
+  Stmt *body = loop->u.loop.body = walk_block(c->arena, loop->u.loop.body);
   for (int i = 0; plan->stages > 0 && i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
     if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;

@@ -104,6 +104,13 @@ Stmt *walk_clone(Arena *a, const Stmt *s, Plan *plan) {
   return clone(&sub, s, plan);
 }
 
+Stmt *walk_block(Arena *a, Stmt *s) {
+  if (s->kind == ST_BLOCK) return s;
+  Stmt *b = st_block(a, s->span);
+  st_add(a, b, s);
+  return b;
+}
+
 static void note_load(void *ctx, Expr *x) {
   if (x->kind == EX_LOAD) *(bool *)ctx = true;
 }

@@ -1,0 +1,166 @@
+// pipeline: Pipelined loops become serial loops over rings of shared tiles, with async copies, commits
+// and waits (CUTLASS multistage). With S >= 2 stages and n iterations k = 0 .. n-1:
+//   prologue   for s in 0 .. S-2: if s < n { copies of iteration s }; commit
+//   body k     wait(S-2); if k + S-1 < n { copies of iteration k + S-1 }; commit; the rest of k
+// Groups are committed every iteration, empty ones included, so that the wait count is a constant.
+// Barriers come later, from the sync pass.
+// SPDX-License-Identifier: MIT
+#include "passes/pipeline.h"
+
+typedef struct {
+  PassCtx *c;
+  Arena *a;
+  Kernel *kernel;
+} Pipe;
+
+static bool is_async(const Pipe *p, const Stmt *s) {
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return false;
+  PlanCopy *copy = plan_copy(p->c->plan, s);
+  return copy && copy->async;
+}
+
+static void make_async(Stmt *s) { s->u.op.arg[op_arg(OP_COPY, "async")].i = 1; }
+
+static Stmt *commit(Pipe *p, Span span) { return st_op(p->a, OP_ASYNC_COMMIT, span); }
+static Stmt *wait(Pipe *p, int pending, Span span) {
+  return st_op(p->a, OP_ASYNC_WAIT, span, (int64_t)pending);
+}
+
+// One stage: each run of neighbouring copies is awaited where it stands.
+static void one_stage(Pipe *p, Stmt *loop) {
+  Stmt *old = loop->u.loop.body, *body = st_block(p->a, old->span);
+  bool open = false;
+  for (int i = 0; i < old->u.block.len; i++) {
+    Stmt *s = old->u.block.data[i];
+    bool async = is_async(p, s);
+    if (open && !async) {
+      st_add(p->a, body, commit(p, s->span));
+      st_add(p->a, body, wait(p, 0, s->span));
+    }
+    if (async) make_async(s);
+    open = async;
+    st_add(p->a, body, s);
+  }
+  if (open) {
+    st_add(p->a, body, commit(p, loop->span));
+    st_add(p->a, body, wait(p, 0, loop->span));
+  }
+  loop->u.loop.body = body;
+}
+
+typedef struct {
+  const Var *var;
+  bool used;
+} Use;
+
+static void note_use(void *ctx, Expr **slot) {
+  Use *u = ctx;
+  u->used = u->used || ex_uses(*slot, u->var);
+}
+
+static bool uses(const Stmt *block, const Var *v) {
+  Use u = {v, false};
+  for (int i = 0; i < block->u.block.len; i++) st_exprs(block->u.block.data[i], note_use, &u);
+  return u.used;
+}
+
+// The async copies of one iteration, and before them the lets that their addresses need.
+static Stmt *copies_of(Pipe *p, const Stmt *body) {
+  Stmt *take = st_block(p->a, body->span);
+  for (int i = body->u.block.len - 1; i >= 0; i--) { // back to front: users before lets
+    Stmt *s = body->u.block.data[i];
+    if (is_async(p, s) || (s->kind == ST_LET && uses(take, s->u.let.var))) vec_push(p->a, &take->u.block, s);
+  }
+  for (int i = 0, j = take->u.block.len - 1; i < j; i++, j--) {
+    Stmt *t = take->u.block.data[i];
+    take->u.block.data[i] = take->u.block.data[j];
+    take->u.block.data[j] = t;
+  }
+  return take;
+}
+
+// The copies for loop value `at`, under `guard` unless that is known true; nothing when known false.
+static Stmt *issue(Pipe *p, Stmt *loop, const Stmt *copies, Expr *at, Expr *guard) {
+  int64_t known;
+  bool decided = ex_const(guard, &known);
+  if (decided && !known) return NULL;
+  Stmt *x = walk_clone(p->a, copies, p->c->plan);
+  Subst sub = {.arena = p->a};
+  subst_add(&sub, loop->u.loop.var[0], at);
+  subst_stmt(&sub, x);
+  for (int i = 0; i < x->u.block.len; i++)
+    if (is_async(p, x->u.block.data[i])) make_async(x->u.block.data[i]);
+  return decided ? x : st_if(p->a, guard, x, NULL, loop->span);
+}
+
+static void multi_stage(Pipe *p, Stmt *loop, int stages, Stmt *out) {
+  Arena *a = p->a;
+  Expr *min = loop->u.loop.min[0], *n = loop->u.loop.extent[0], *k = ex_var(a, loop->u.loop.var[0]);
+  Stmt *old = loop->u.loop.body, *copies = copies_of(p, old);
+  for (int s = 0; s < stages - 1; s++) {
+    Expr *at = ex_add(a, min, ex_index(a, s));
+    st_add(a, out, issue(p, loop, copies, at, ex_lt(a, ex_index(a, s), n)));
+    st_add(a, out, commit(p, loop->span));
+  }
+  Stmt *body = st_block(a, old->span);
+  Expr *ahead = ex_add(a, k, ex_index(a, stages - 1));
+  st_add(a, body, wait(p, stages - 2, loop->span));
+  st_add(a, body, issue(p, loop, copies, ahead, ex_lt(a, ahead, ex_add(a, min, n))));
+  st_add(a, body, commit(p, loop->span));
+  for (int i = 0; i < old->u.block.len; i++) {
+    Stmt *s = old->u.block.data[i];
+    if (!is_async(p, s)) st_add(a, body, s);
+  }
+  loop->u.loop.body = body;
+}
+
+static Stmt *expand(void *ctx, Stmt *s) {
+  Pipe *p = ctx;
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PIPELINED) return s;
+  PlanLoop *plan = plan_loop(p->c->plan, s);
+  s->u.loop.loop = LOOP_SERIAL;
+  s->u.loop.num_stages = 0;
+  if (!plan || !plan->copies) return s;
+  if (plan->stages < 2) {
+    one_stage(p, s);
+    return s;
+  }
+  Stmt *out = st_block(p->a, s->span);
+  multi_stage(p, s, plan->stages, out);
+  st_add(p->a, out, s);
+  return out;
+}
+
+// Bounds that are not constants get a name: they are used in several places, and evaluated once.
+static Stmt *name_bounds(void *ctx, Stmt *s) {
+  Pipe *p = ctx;
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PIPELINED) return s;
+  PlanLoop *plan = plan_loop(p->c->plan, s);
+  if (!plan || !plan->copies || plan->stages < 2) return s;
+  Stmt *out = st_block(p->a, s->span);
+  struct {
+    Expr **slot;
+    const char *suffix;
+  } bound[] = {{&s->u.loop.min[0], "first"}, {&s->u.loop.extent[0], "count"}};
+  for (size_t i = 0; i < LEN(bound); i++) {
+    Expr *x = *bound[i].slot;
+    int64_t known;
+    if (ex_const(x, &known) || x->kind == EX_VAR) continue;
+    const char *name = arena_printf(p->a, "%s_%s", s->u.loop.var[0]->name, bound[i].suffix);
+    Var *v = var_new(p->a, name, DT_INDEX, VAR_LET, s->span);
+    st_add(p->a, out, st_let(p->a, v, x, s->span));
+    *bound[i].slot = ex_var(p->a, v);
+  }
+  st_add(p->a, out, s);
+  return out;
+}
+
+void pass_pipeline(Program *p, PassCtx *c) {
+  for (int i = 0; i < p->kernels.len; i++) {
+    Pipe pipe = {c, c->arena, p->kernels.data[i]};
+    Kernel *k = pipe.kernel;
+    k->body = walk_block(c->arena, st_rewrite(c->arena, k->body, name_bounds, &pipe));
+    pipeline_rings(c, k);
+    k->body = walk_block(c->arena, st_rewrite(c->arena, k->body, expand, &pipe));
+  }
+}

@@ -1,0 +1,171 @@
+// Rings: the slot of each access to a shared tile that a pipelined loop keeps several versions of.
+// Inside the loop iteration k (counted from 0) uses slot k % S. A tile that is also used elsewhere
+// counts from the end, (n-1-k) % S: whatever n is, the last iteration's version is then in slot 0,
+// where every access outside the loop looks, and a loop of no iterations leaves slot 0 alone.
+// SPDX-License-Identifier: MIT
+#include "ir/layout.h"
+#include "passes/pipeline.h"
+
+typedef struct {
+  Buffer *buf;
+  const Stmt *loop;
+  int stages;
+  Expr *slot;
+} Ring;
+
+typedef struct {
+  PassCtx *c;
+  Arena *a;
+  VEC(Ring) rings;   // one for each (loop, tile)
+  VEC(Ring) current; // rings of the loops around the statement at hand, innermost last
+  const Stmt *skip;  // uses_outside: the loop not looked into
+  const Buffer *buf;
+  bool used;
+} Rings;
+
+static const Ring *ring_at(const Rings *r, const Buffer *b) {
+  for (int i = r->current.len - 1; i >= 0; i--)
+    if (r->current.data[i].buf == b) return &r->current.data[i];
+  return NULL;
+}
+
+static bool has_ring(const Rings *r, const Buffer *b) {
+  for (int i = 0; i < r->rings.len; i++)
+    if (r->rings.data[i].buf == b) return true;
+  return false;
+}
+
+static void collect(void *ctx, Stmt *s) {
+  Rings *r = ctx;
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PIPELINED) return;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
+  if (!plan || !plan->copies || plan->stages < 2) return;
+  StmtVec *body = &s->u.loop.body->u.block;
+  for (int i = 0; i < body->len; i++) {
+    Stmt *x = body->data[i];
+    if (x->kind != ST_OP || x->u.op.op != OP_COPY) continue;
+    PlanCopy *copy = plan_copy(r->c->plan, x);
+    if (!copy || !copy->async) continue;
+    Ring ring = {x->u.op.arg[op_arg(OP_COPY, "dst")].region->buf, s, plan->stages, NULL};
+    vec_push(r->a, &r->rings, ring);
+  }
+}
+
+static void note_access(void *ctx, const Access *acc) {
+  Rings *r = ctx;
+  if (acc->region.buf == r->buf) r->used = true;
+}
+
+static void uses_outside(Rings *r, Stmt *s) {
+  if (!s || s == r->skip) return;
+  st_accesses(r->a, s, note_access, r);
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) uses_outside(r, s->u.block.data[i]);
+  if (s->kind == ST_FOR) uses_outside(r, s->u.loop.body);
+  if (s->kind == ST_IF) {
+    uses_outside(r, s->u.branch.yes);
+    uses_outside(r, s->u.branch.no);
+  }
+}
+
+static Expr *slot_of(Rings *r, const Ring *ring, Kernel *k) {
+  const Stmt *loop = ring->loop;
+  Expr *iter = ex_sub(r->a, ex_var(r->a, loop->u.loop.var[0]), loop->u.loop.min[0]);
+  r->skip = loop;
+  r->buf = ring->buf;
+  r->used = false;
+  uses_outside(r, k->body);
+  if (r->used) {
+    Expr *last = ex_sub(r->a, loop->u.loop.extent[0], ex_index(r->a, 1));
+    iter = ex_sub(r->a, last, iter);
+  }
+  return ex_floormod(r->a, iter, ex_index(r->a, ring->stages));
+}
+
+// The old index list behind the slot (or behind `lead`).
+static Expr **with_lead(Rings *r, Expr *lead, Expr **old, int n) {
+  Expr **idx = NEWN(r->a, Expr *, n + 1);
+  idx[0] = lead;
+  for (int i = 0; i < n; i++) idx[i + 1] = old[i];
+  return idx;
+}
+
+static Expr *slot_for(Rings *r, const Buffer *b) {
+  const Ring *ring = ring_at(r, b);
+  return ring ? ring->slot : ex_index(r->a, 0);
+}
+
+static Expr *index_load(void *ctx, Expr *x) {
+  Rings *r = ctx;
+  if (x->kind != EX_LOAD || !has_ring(r, x->u.load.buf)) return x;
+  Expr *y = arena_copy(r->a, x, sizeof *x);
+  y->u.load.idx = with_lead(r, slot_for(r, x->u.load.buf), x->u.load.idx, x->u.load.n);
+  y->u.load.n++;
+  return y;
+}
+
+static void index_slot(void *ctx, Expr **slot) {
+  Rings *r = ctx;
+  *slot = walk_expr(r->a, *slot, index_load, r);
+}
+
+static void index_op(Rings *r, Stmt *s) {
+  const OpInfo *info = op_info(s->u.op.op);
+  for (int i = 0; i < info->nargs; i++) {
+    Region *old = s->u.op.arg[i].region;
+    if (info->arg[i].kind == ARG_EXPR || info->arg[i].kind == ARG_INT || !old) continue;
+    Region *n = arena_copy(r->a, old, sizeof *old); // regions may be shared between statements
+    bool ring = has_ring(r, old->buf);
+    n->min = with_lead(r, slot_for(r, old->buf), old->min, old->n);
+    n->extent = with_lead(r, ex_index(r->a, 1), old->extent, old->n);
+    n->min += !ring;
+    n->extent += !ring;
+    n->n += ring;
+    s->u.op.arg[i].region = n;
+  }
+}
+
+static void index_stmt(Rings *r, Stmt *s) {
+  if (!s) return;
+  if (s->kind == ST_OP) index_op(r, s);
+  st_exprs(s, index_slot, r);
+  if (s->kind == ST_STORE && has_ring(r, s->u.store.buf)) {
+    s->u.store.idx = with_lead(r, slot_for(r, s->u.store.buf), s->u.store.idx, s->u.store.n);
+    s->u.store.n++;
+  }
+  int depth = r->current.len;
+  for (int i = 0; s->kind == ST_FOR && i < r->rings.len; i++)
+    if (r->rings.data[i].loop == s) vec_push(r->a, &r->current, r->rings.data[i]);
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) index_stmt(r, s->u.block.data[i]);
+  if (s->kind == ST_FOR) index_stmt(r, s->u.loop.body);
+  if (s->kind == ST_IF) {
+    index_stmt(r, s->u.branch.yes);
+    index_stmt(r, s->u.branch.no);
+  }
+  r->current.len = depth;
+}
+
+static void grow(Rings *r, Buffer *b) {
+  int stages = 0;
+  for (int i = 0; i < r->rings.len; i++)
+    if (r->rings.data[i].buf == b && r->rings.data[i].stages > stages) stages = r->rings.data[i].stages;
+  b->shape = with_lead(r, ex_index(r->a, stages), b->shape, b->ndim);
+  b->ndim++;
+  if (!b->layout) return;
+  int64_t lead = stages;
+  b->layout = layout_lead(r->a, b->layout, &lead, 1);
+}
+
+void pipeline_rings(PassCtx *c, Kernel *k) {
+  Rings r = {.c = c, .a = c->arena};
+  st_walk(k->body, collect, &r);
+  if (!r.rings.len) return;
+  for (int i = 0; i < r.rings.len; i++) r.rings.data[i].slot = slot_of(&r, &r.rings.data[i], k);
+  index_stmt(&r, k->body);
+  for (int i = 0; i < r.rings.len; i++) {
+    bool seen = false;
+    for (int j = 0; j < i; j++) seen = seen || r.rings.data[j].buf == r.rings.data[i].buf;
+    if (!seen) grow(&r, r.rings.data[i].buf);
+  }
+}
