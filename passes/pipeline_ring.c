@@ -152,6 +152,9 @@ static void grow(Rings *r, Buffer *b) {
     if (r->rings.data[i].buf == b && r->rings.data[i].stages > stages) stages = r->rings.data[i].stages;
   b->shape = with_lead(r, ex_index(r->a, stages), b->shape, b->ndim);
   b->ndim++;
+  PlanBuffer *plan = plan_buffer(r->c->plan, b);
+  if (!plan) plan_set(r->c->plan, b, plan = NEW(r->a, PlanBuffer));
+  plan->ring = stages;
   if (!b->layout) return;
   int64_t lead = stages;
   b->layout = layout_lead(r->a, b->layout, &lead, 1);

@@ -1,0 +1,135 @@
+// smem: shared buffers get byte offsets; buffers whose lifetimes do not meet share bytes. A lifetime is
+// the interval of program positions from the first to the last access, stretched over the outermost
+// loop around each: what a loop leaves in a tile may be read in its next iteration.
+// SPDX-License-Identifier: MIT
+#include "passes/internal.h"
+
+#include <stdlib.h>
+
+typedef struct {
+  Buffer *buf;
+  int64_t bytes;
+  int align;
+  int first, last; // program positions; first > last: never accessed
+} Life;
+
+typedef struct {
+  Arena *arena;
+  VEC(Life) lives;
+  int position;
+  int outer_begin; // position where the outermost loop around here began; -1 outside loops
+  VEC(int) in_loop; // indices of lives accessed in the outermost loop
+} Scan;
+
+static void touch(void *ctx, const Access *acc) {
+  Scan *s = ctx;
+  for (int i = 0; i < s->lives.len; i++) {
+    Life *l = &s->lives.data[i];
+    if (l->buf != acc->region.buf) continue;
+    int at = s->outer_begin >= 0 ? s->outer_begin : s->position;
+    if (l->first > l->last) l->first = at;
+    l->last = s->position;
+    if (s->outer_begin >= 0) vec_push(s->arena, &s->in_loop, i);
+  }
+}
+
+static void scan(Scan *s, Stmt *x) {
+  if (!x) return;
+  s->position++;
+  bool outermost = x->kind == ST_FOR && s->outer_begin < 0;
+  st_accesses(s->arena, x, touch, s);
+  if (outermost) s->outer_begin = s->position;
+  if (x->kind == ST_BLOCK)
+    for (int i = 0; i < x->u.block.len; i++) scan(s, x->u.block.data[i]);
+  if (x->kind == ST_FOR) scan(s, x->u.loop.body);
+  if (x->kind == ST_IF) {
+    scan(s, x->u.branch.yes);
+    scan(s, x->u.branch.no);
+  }
+  if (!outermost) return;
+  for (int i = 0; i < s->in_loop.len; i++) s->lives.data[s->in_loop.data[i]].last = s->position;
+  s->in_loop.len = 0;
+  s->outer_begin = -1;
+}
+
+static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+static int by_size(const void *pa, const void *pb) {
+  const Life *a = *(Life *const *)pa, *b = *(Life *const *)pb;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static bool meet(const Life *a, const Life *b) { return a->first <= b->last && b->first <= a->last; }
+
+// The lowest aligned offset where l meets none of the placed lives in both time and space.
+static int64_t place(Life **placed, int n, const Life *l) {
+  int64_t at = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int i = 0; i < n; i++) {
+      const Life *o = placed[i];
+      if (!meet(o, l) || at + l->bytes <= o->buf->offset || o->buf->offset + o->bytes <= at) continue;
+      at = round_up(o->buf->offset + o->bytes, l->align);
+      moved = true;
+    }
+  }
+  return at;
+}
+
+// What would fit: fewer stages, else smaller tiles.
+static const char *advice(PassCtx *c, const Scan *s, int64_t total) {
+  int64_t per_stage = 0, limit = c->target->max_smem_block;
+  int stages = 0;
+  const Life *largest = NULL;
+  for (int i = 0; i < s->lives.len; i++) {
+    const Life *l = &s->lives.data[i];
+    const PlanBuffer *b = plan_buffer(c->plan, l->buf);
+    if (b && b->ring > 1) per_stage += l->bytes / b->ring;
+    if (b && b->ring > stages) stages = b->ring;
+    if (!largest || l->bytes > largest->bytes) largest = l;
+  }
+  for (int n = stages - 1; n >= 1; n--) {
+    int64_t bytes = total - per_stage * (stages - n);
+    if (bytes <= limit)
+      return arena_printf(c->arena, "num_stages=%d instead of %d takes %lld", n, stages, (long long)bytes);
+  }
+  return arena_printf(c->arena, "use smaller tiles: %s alone takes %lld", largest->buf->name,
+                      (long long)largest->bytes);
+}
+
+static void smem_kernel(Kernel *k, PassCtx *c) {
+  Scan s = {.arena = c->arena, .outer_begin = -1};
+  for (int i = 0; i < k->buffers.len; i++) {
+    Buffer *b = k->buffers.data[i];
+    if (b->scope != SC_SHARED) continue;
+    int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
+    int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
+    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0}));
+  }
+  scan(&s, k->body);
+  Life **order = NEWN(c->arena, Life *, s.lives.len);
+  for (int i = 0; i < s.lives.len; i++) order[i] = &s.lives.data[i];
+  qsort(order, (size_t)s.lives.len, sizeof *order, by_size);
+  int64_t total = 0, sum = 0;
+  for (int i = 0; i < s.lives.len; i++) {
+    Life *l = order[i];
+    l->buf->offset = place(order, i, l);
+    int64_t end = l->buf->offset + l->bytes;
+    total = end > total ? end : total;
+    sum += l->bytes;
+  }
+  k->smem_bytes = total;
+  if (total > c->target->max_smem_block)
+    diag_report(c->diags, DIAG_SMEM_LIMIT, k->span, (long long)total,
+                (long long)c->target->max_smem_block, c->target->name, advice(c, &s, total));
+  if (s.lives.len && total < sum)
+    diag_remark(c->diags, k->span, "smem", "%lld bytes of shared memory for %lld bytes of tiles",
+                (long long)total, (long long)sum);
+  else if (s.lives.len)
+    diag_remark(c->diags, k->span, "smem", "%lld bytes of shared memory", (long long)total);
+}
+
+void pass_smem(Program *p, PassCtx *c) {
+  for (int i = 0; i < p->kernels.len; i++) smem_kernel(p->kernels.data[i], c);
+}
