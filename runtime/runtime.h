@@ -143,6 +143,8 @@ RtStatus rt_kernel_launch(RtKernel *k, const RtValue *args, void *stream, Buf *e
 // Calls <symbol>_check: RT_FAILED and its message when an assumption of the code does not hold.
 RtStatus rt_kernel_check(RtKernel *k, const RtValue *args, Buf *err);
 int64_t rt_kernel_workspace(RtKernel *k, const RtValue *args); // bytes; 0 where none is needed
+// The launcher's parameters without the stream; returns how many.
+int rt_kernel_params(const RtKernel *k, const RtParam **params, bool *has_workspace);
 
 /* gpu.c: one device through libcuda (opened at run time), its primary context and a stream */
 
@@ -170,7 +172,10 @@ void rt_gpu_free(RtGpu *g, void *device);
 RtStatus rt_gpu_upload(RtGpu *g, void *device, const void *host, size_t bytes, Buf *err);
 RtStatus rt_gpu_download(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err);
 RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err); // on the stream
-RtStatus rt_gpu_sync(RtGpu *g, Buf *err); // errors of earlier launches appear here, by name
+// Waits for the stream. Errors of earlier launches appear here, by name. After a fault, or when the time
+// limit has passed (a hang), the context is lost: end the process with _exit.
+RtStatus rt_gpu_sync(RtGpu *g, Buf *err);
+void rt_gpu_limit(RtGpu *g, double seconds); // for each wait from now on; 0, as at first: no limit
 
 /* call.c: a kernel bound to its arguments in device memory */
 

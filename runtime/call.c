@@ -1,0 +1,124 @@
+// A kernel bound to arguments in device memory, with guard bands around each tensor.
+// SPDX-License-Identifier: MIT
+#include "private.h"
+
+#include <string.h>
+
+// Both bands hold one pattern. The band behind starts at the tensor's last byte + 1, so that a store one
+// element too far is seen.
+enum { GUARD = 4096, GUARD_BYTE = 0xa5 };
+
+typedef struct {
+  char *base;       // device; the tensor itself is at base + GUARD
+  const void *host; // what to upload; NULL: a workspace
+  size_t bytes;
+} Tensor;
+
+struct RtCall {
+  Arena *arena; // holds the call itself
+  RtGpu *gpu;
+  RtKernel *kernel;
+  int n;
+  Tensor *tensors; // one an argument; base NULL for scalars
+  RtValue *values;
+};
+
+static RtStatus allocate(RtCall *c, int i, Buf *err) {
+  Tensor *t = &c->tensors[i];
+  void *p;
+  RtStatus s = rt_gpu_alloc(c->gpu, t->bytes + 2 * GUARD, &p, err);
+  if (s != RT_OK) return s;
+  t->base = p;
+  c->values[i].p = t->base + GUARD;
+  s = rt_gpu_memset(c->gpu, t->base, GUARD_BYTE, GUARD, err);
+  if (s == RT_OK) s = rt_gpu_memset(c->gpu, t->base + GUARD + t->bytes, GUARD_BYTE, GUARD, err);
+  return s;
+}
+
+// Scalars and tensors; a workspace's size is asked of the kernel, once the sizes are known.
+static RtStatus bind(RtCall *c, const RtArg *args, Buf *err) {
+  const RtParam *params;
+  bool has_workspace;
+  int n = rt_kernel_params(c->kernel, &params, &has_workspace);
+  if (n != c->n) {
+    buf_printf(err, "the kernel takes %d arguments, not %d", n, c->n);
+    return RT_FAILED;
+  }
+  for (int i = 0; i < n; i++)
+    if (!params[i].pointer) c->values[i] = args[i].scalar;
+  for (int i = 0; i < n; i++) {
+    if (!params[i].pointer) continue;
+    bool workspace = has_workspace && i == n - 1;
+    c->tensors[i].host = workspace ? NULL : args[i].host;
+    c->tensors[i].bytes =
+      workspace ? (size_t)rt_kernel_workspace(c->kernel, c->values) : args[i].bytes;
+    RtStatus s = allocate(c, i, err);
+    if (s != RT_OK) return s;
+  }
+  return RT_OK;
+}
+
+RtStatus rt_call_new(RtGpu *g, RtKernel *k, const RtArg *args, int n, RtCall **out, Buf *err) {
+  Arena *a = arena_new();
+  RtCall *c = NEW(a, RtCall);
+  *c = (RtCall){a, g, k, n, NEWN(a, Tensor, n), NEWN(a, RtValue, n)};
+  *out = NULL;
+  RtStatus s = bind(c, args, err);
+  if (s == RT_OK) s = rt_kernel_check(k, c->values, err);
+  if (s == RT_OK) s = rt_call_upload(c, err);
+  if (s == RT_OK) *out = c;
+  else rt_call_free(c);
+  return s;
+}
+
+void rt_call_free(RtCall *c) {
+  if (!c) return;
+  for (int i = 0; i < c->n; i++) rt_gpu_free(c->gpu, c->tensors[i].base);
+  arena_free(c->arena);
+}
+
+RtStatus rt_call_upload(RtCall *c, Buf *err) {
+  RtStatus s = rt_gpu_sync(c->gpu, err); // under the time limit, which copies do not have
+  for (int i = 0; i < c->n && s == RT_OK; i++) {
+    const Tensor *t = &c->tensors[i];
+    if (t->host) s = rt_gpu_upload(c->gpu, t->base + GUARD, t->host, t->bytes, err);
+  }
+  return s;
+}
+
+RtStatus rt_call_launch(void *call, void *stream, Buf *err) {
+  RtCall *c = call;
+  gpu_enter(c->gpu);
+  return rt_kernel_launch(c->kernel, c->values, stream, err);
+}
+
+RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err) {
+  const Tensor *t = &c->tensors[i];
+  RtStatus s = rt_gpu_sync(c->gpu, err);
+  return s == RT_OK ? rt_gpu_download(c->gpu, host, t->base + GUARD, t->bytes, err) : s;
+}
+
+static RtStatus check_band(RtCall *c, int i, bool behind, Buf *err) {
+  const Tensor *t = &c->tensors[i];
+  uint8_t band[GUARD];
+  const char *at = behind ? t->base + GUARD + t->bytes : t->base;
+  RtStatus s = rt_gpu_download(c->gpu, band, at, GUARD, err);
+  if (s != RT_OK) return s;
+  for (int k = 0; k < GUARD; k++) {
+    int byte = behind ? k : GUARD - 1 - k; // nearest to the tensor first
+    if (band[byte] == GUARD_BYTE) continue;
+    buf_printf(err, "the kernel wrote outside argument %d: %d bytes %s it", i, k + 1,
+               behind ? "past the end of" : "before the start of");
+    return RT_FAILED;
+  }
+  return RT_OK;
+}
+
+RtStatus rt_call_guards(RtCall *c, Buf *err) {
+  RtStatus s = rt_gpu_sync(c->gpu, err);
+  for (int i = 0; i < 2 * c->n && s == RT_OK; i++)
+    if (c->tensors[i / 2].base) s = check_band(c, i / 2, i % 2, err);
+  return s;
+}
+
+void *rt_call_device(const RtCall *c, int i) { return c->values[i].p; }

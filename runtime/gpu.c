@@ -1,0 +1,210 @@
+// One GPU through the CUDA driver: context, stream, memory, waiting.
+// SPDX-License-Identifier: MIT
+#include "cuda.h"
+#include "private.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct RtGpu {
+  Arena *arena; // holds the RtGpu itself
+  Driver driver;
+  int device;
+  Handle context, stream;
+  bool lost; // after a hang: nothing may wait for the device again
+  double limit;
+  RtGpuInfo info;
+};
+
+const RtGpuInfo *rt_gpu_info(const RtGpu *g) { return &g->info; }
+void *rt_gpu_stream(const RtGpu *g) { return g->stream; }
+void rt_gpu_limit(RtGpu *g, double seconds) { g->limit = seconds; }
+const Driver *gpu_driver(const RtGpu *g) { return &g->driver; }
+void gpu_enter(const RtGpu *g) { g->driver.enter(g->context); }
+
+RtStatus gpu_result(const RtGpu *g, int result, const char *what, Buf *err) {
+  if (result == CU_SUCCESS) return RT_OK;
+  const char *name = NULL, *text = NULL;
+  g->driver.error_name(result, &name);
+  g->driver.error_text(result, &text);
+  buf_printf(err, "%s: %s (%s)", what, name ? name : "unknown CUDA error", text ? text : "no text");
+  return RT_FAILED;
+}
+
+/* Opening */
+
+static RtStatus load_driver(RtGpu *g, Buf *err) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    buf_puts(err, "no GPU: libcuda.so.1, which comes with NVIDIA's driver, is not on this machine");
+    return RT_MISSING;
+  }
+  const struct {
+    const char *name;
+    size_t at;
+  } functions[] = {
+#define CU(field, name, params) {name, offsetof(Driver, field)},
+    CUDA_DRIVER_FUNCTIONS(CU)
+#undef CU
+  };
+  for (size_t i = 0; i < LEN(functions); i++) {
+    void *f = dlsym(library, functions[i].name);
+    if (!f) {
+      buf_printf(err, "NVIDIA's driver is too old: libcuda.so.1 lacks %s", functions[i].name);
+      return RT_MISSING;
+    }
+    memcpy((char *)&g->driver + functions[i].at, &f, sizeof f);
+  }
+  return RT_OK;
+}
+
+static RtStatus pick_device(RtGpu *g, int ordinal, Buf *err) {
+  int count = 0, result = g->driver.init(0);
+  if (result == CU_SUCCESS) result = g->driver.count(&count);
+  if (result != CU_SUCCESS && result != CU_NO_DEVICE) {
+    gpu_result(g, result, "no GPU: the driver does not start", err);
+    return RT_MISSING;
+  }
+  if (ordinal >= 0 && ordinal < count)
+    return gpu_result(g, g->driver.device(&g->device, ordinal), "cuDeviceGet", err);
+  if (count == 0) buf_puts(err, "no GPU: the driver sees none");
+  else buf_printf(err, "no GPU %d: the driver sees %d, counted from 0", ordinal, count);
+  return RT_MISSING;
+}
+
+static int64_t attribute(const RtGpu *g, int which) {
+  int value = 0;
+  g->driver.attribute(&value, which, g->device);
+  return value;
+}
+
+static void describe(RtGpu *g) {
+  RtGpuInfo *d = &g->info;
+  int major = (int)attribute(g, ATTR_MAJOR), minor = (int)attribute(g, ATTR_MINOR);
+  size_t memory = 0;
+  g->driver.name(d->name, sizeof d->name, g->device);
+  g->driver.memory(&memory, g->device);
+  g->driver.version(&d->driver);
+  d->memory = (int64_t)memory;
+  d->sm = 10 * major + minor;
+  // From 9.0 on, the features of one architecture alone are behind the suffix.
+  snprintf(d->arch, sizeof d->arch, "sm_%d%s", d->sm, major >= 9 ? "a" : "");
+  d->sms = (int)attribute(g, ATTR_MULTIPROCESSORS);
+  d->l2 = attribute(g, ATTR_L2_BYTES);
+  d->smem_block = attribute(g, ATTR_SMEM_BLOCK_OPTIN);
+  d->smem_sm = attribute(g, ATTR_SMEM_SM);
+  d->regs_sm = (int)attribute(g, ATTR_REGS_SM);
+  d->threads_sm = (int)attribute(g, ATTR_THREADS_SM);
+  d->warp = (int)attribute(g, ATTR_WARP_SIZE);
+}
+
+static RtStatus make_context(RtGpu *g, Buf *err) {
+  RtStatus s = gpu_result(g, g->driver.context(&g->context, g->device), "opening the GPU", err);
+  if (s != RT_OK) return s;
+  gpu_enter(g);
+  int result = g->driver.stream_new(&g->stream, CU_STREAM_NON_BLOCKING_FLAG);
+  return gpu_result(g, result, "making a stream", err);
+}
+
+RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err) {
+  Arena *a = arena_new();
+  RtGpu *g = NEW(a, RtGpu);
+  g->arena = a;
+  *out = NULL;
+  RtStatus status = load_driver(g, err);
+  if (status == RT_OK) status = pick_device(g, ordinal, err);
+  if (status == RT_OK) status = make_context(g, err);
+  if (status == RT_OK) {
+    describe(g);
+    *out = g;
+  } else {
+    rt_gpu_close(g);
+  }
+  return status;
+}
+
+void rt_gpu_close(RtGpu *g) {
+  if (!g) return;
+  if (g->context && !g->lost) {
+    gpu_enter(g);
+    if (g->stream) g->driver.stream_free(g->stream);
+    g->driver.release(g->device);
+  }
+  arena_free(g->arena); // libcuda stays loaded: it has threads, and kernels' libraries use it
+}
+
+/* Memory */
+
+RtStatus rt_gpu_alloc(RtGpu *g, size_t bytes, void **out, Buf *err) {
+  DevicePtr p = 0;
+  gpu_enter(g);
+  int result = g->driver.alloc(&p, bytes ? bytes : 1);
+  *out = (void *)(uintptr_t)p;
+  if (result == CU_SUCCESS) return RT_OK;
+  char what[64];
+  snprintf(what, sizeof what, "allocating %zu bytes on the GPU", bytes);
+  return gpu_result(g, result, what, err);
+}
+
+void rt_gpu_free(RtGpu *g, void *device) {
+  if (!device || g->lost) return;
+  gpu_enter(g);
+  g->driver.free((DevicePtr)(uintptr_t)device);
+}
+
+// Copies are in the stream's order, and done when the call returns: the stream does not wait for, nor is
+// waited for by, the default stream that the plain copies use.
+static RtStatus copied(RtGpu *g, int result, const char *what, Buf *err) {
+  if (result == CU_SUCCESS) result = g->driver.stream_wait(g->stream);
+  return gpu_result(g, result, what, err);
+}
+
+RtStatus rt_gpu_upload(RtGpu *g, void *device, const void *host, size_t bytes, Buf *err) {
+  if (bytes == 0) return RT_OK;
+  gpu_enter(g);
+  int result = g->driver.upload((DevicePtr)(uintptr_t)device, host, bytes, g->stream);
+  return copied(g, result, "copying to the GPU", err);
+}
+
+RtStatus rt_gpu_download(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err) {
+  if (bytes == 0) return RT_OK;
+  gpu_enter(g);
+  int result = g->driver.download(host, (DevicePtr)(uintptr_t)device, bytes, g->stream);
+  return copied(g, result, "copying from the GPU", err);
+}
+
+RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err) {
+  if (bytes == 0) return RT_OK;
+  gpu_enter(g);
+  int result =
+    g->driver.set((DevicePtr)(uintptr_t)device, (unsigned char)byte, bytes, g->stream);
+  return gpu_result(g, result, "filling GPU memory", err);
+}
+
+/* Waiting */
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int wait_until(const RtGpu *g, double deadline) {
+  for (;;) {
+    int result = g->driver.stream_query(g->stream);
+    if (result != CU_NOT_READY || seconds_now() > deadline) return result;
+    usleep(100);
+  }
+}
+
+RtStatus rt_gpu_sync(RtGpu *g, Buf *err) {
+  gpu_enter(g);
+  int result = g->limit > 0 ? wait_until(g, seconds_now() + g->limit)
+                            : g->driver.stream_wait(g->stream);
+  if (result != CU_NOT_READY) return gpu_result(g, result, "running on the GPU", err);
+  g->lost = true;
+  buf_printf(err, "the GPU did not finish within %g s: the kernel hangs, or takes longer", g->limit);
+  return RT_FAILED;
+}
