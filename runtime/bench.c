@@ -183,8 +183,8 @@ double rt_median(double *samples, int n, double *lo, double *hi) {
   for (int k = 1; k < n; k++) {
     choose = choose * (n - k + 1) / k;
     double mass = below + choose * pow(0.5, n);
-    if (below <= 0.025 && mass <= 0.025) cut = k;
-    else break;
+    if (mass > 0.025) break;
+    cut = k;
     below = mass;
   }
   *lo = samples[cut];

@@ -94,8 +94,6 @@ enum { COMPUTE_F32 = 68, COMPUTE_F64 = 70, COMPUTE_I32 = 72, COMPUTE_F32_TF32 = 
 // cublasLtMatmulDescAttributes_t, cublasOperation_t, cublasLtMatmulPreferenceAttributes_t
 enum { DESC_TRANSA = 3, DESC_TRANSB = 4, OP_N = 0, OP_T = 1, PREFERENCE_WORKSPACE = 1 };
 
-enum { BLAS_NOT_SUPPORTED = 15 }; // cublasStatus_t
-
 typedef struct {
   uint64_t algo[8]; // cublasLtMatmulAlgo_t, opaque
   size_t workspace;

@@ -242,8 +242,8 @@ typedef struct {
 
 typedef struct RtBlas RtBlas;
 
-// Times the library's first 8 heuristics (64 MiB workspace) and keeps the best. RT_MISSING where the
-// library or an algorithm for this layout and type is not there.
+// Times the library's first 8 heuristics (64 MiB workspace) and keeps the best; this and every launch
+// overwrite c. RT_MISSING where the library or an algorithm for this layout and type is not there.
 RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch
