@@ -16,8 +16,9 @@ typedef struct {
   int64_t stride;
 } Digit;
 
-// The dimensions [first, first + n) of the tile fused row-major (the last one fastest), and the fused
-// index split into digits, least significant first. The top digit may overrun the fused extent.
+// The dimensions [first, first + n) of the tile fused row-major (the last one fastest), and the
+// fused index split into digits, least significant first. The top digit may overrun the fused
+// extent.
 typedef struct {
   int first, n;
   int ndigits;
@@ -43,18 +44,21 @@ struct Layout {
 
 /* layout.c: constructors; every shape entry >= 1 */
 
-// Shared tile of rows x cols (the last two dimensions; `lead` leading ones, NULL with 0, are outermost).
-// MMA operands: the XOR pattern of 128, 64 or 32 bytes by what divides the row's bytes, rows wider than
-// the pattern as panels; otherwise padded so that 16-byte chunks of 8 consecutive rows meet all banks.
+// Shared tile of rows x cols (the last two dimensions; `lead` leading ones, NULL with 0, are
+// outermost). MMA operands: the XOR pattern of 128, 64 or 32 bytes by what divides the row's bytes,
+// rows wider than the pattern as panels; otherwise padded so that 16-byte chunks of 8 consecutive
+// rows meet all banks.
 Layout *layout_swizzled(Arena *a, int rows, int cols, int elem_bits);
 Layout *layout_swizzled_nd(Arena *a, const int64_t *shape, int ndims, int elem_bits);
-// Row-major, the row pitch `pitch_bits` (>= the row) between consecutive indices of dimension ndims-2.
+// Row-major, the row pitch `pitch_bits` (>= the row) between consecutive indices of dimension
+// ndims-2.
 Layout *layout_rows(Arena *a, const int64_t *shape, int ndims, int elem_bits, int64_t pitch_bits);
 Layout *layout_linear(Arena *a, const int64_t *shape, int ndims, int elem_bits);
 // Fragment or loop: thread = (f / vec) % threads over the row-major flat index f, register
-// (f / vec / threads) * vec + f % vec. Any extents, any thread count; vec divides the last extent or
-// the tail overruns.
-Layout *layout_coalesced(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads, int vec);
+// (f / vec / threads) * vec + f % vec. Any extents, any thread count; vec divides the last extent
+// or the tail overruns.
+Layout *layout_coalesced(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads,
+                         int vec);
 // Every thread holds the whole tile.
 Layout *layout_replicated(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads);
 // The same placement with `n` more leading dimensions: of extent 1, or (shared) outermost tiles.
@@ -62,13 +66,13 @@ Layout *layout_lead(Arena *a, const Layout *l, const int64_t *shape, int n);
 // The same placement of elements of another width (register strides scale; shared: not allowed).
 Layout *layout_with_bits(Arena *a, const Layout *l, int bits);
 
-/* layout_mma.c: PTX fragments spread over warps. wm x wn warps, the m index fastest (warp = wm_i + wm * wn_i);
-   each warp owns a contiguous block of M / wm rows and N / wn columns */
+/* layout_mma.c: PTX fragments spread over warps. wm x wn warps, the m index fastest (warp = wm_i +
+   wm * wn_i); each warp owns a contiguous block of M / wm rows and N / wn columns */
 
 // C of M x N: m16n8 micro tiles; registers (tile_m * tiles_n + tile_n) * 4 + c, in elements.
 Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn);
-// A of M x K (K x M when trans), atoms of 16 x (256 / bits): registers (tile_m * tiles_k + tile_k) *
-// (128 / bits) + a; replicated over wn. K is rounded up to the atom; B of N x K (K x N when
+// A of M x K (K x M when trans), atoms of 16 x (256 / bits): registers (tile_m * tiles_k + tile_k)
+// * (128 / bits) + a; replicated over wn. K is rounded up to the atom; B of N x K (K x N when
 // !trans): (tile_n * tiles_k + tile_k) * (64 / bits) + b; replicated over wm.
 Layout *layout_mma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn);
 Layout *layout_mma_b(Arena *a, int n, int k, int bits, bool trans, int wm, int wn);
@@ -78,15 +82,15 @@ Layout *layout_mma_b(Arena *a, int n, int k, int bits, bool trans, int wm, int w
 int64_t layout_regs(const Layout *l);  // elements a thread holds (iterations it runs)
 int64_t layout_bytes(const Layout *l); // of a shared tile
 int layout_align(const Layout *l);     // bytes that a shared tile's base must be a multiple of
-// Where coord lives: *thread (the copy with replica index 0; unused by shared layouts) and *where: the
-// register in bits, or the byte offset in bits, swizzle applied.
+// Where coord lives: *thread (the copy with replica index 0; unused by shared layouts) and *where:
+// the register in bits, or the byte offset in bits, swizzle applied.
 void layout_at(const Layout *l, const int64_t *coord, int64_t *thread, int64_t *where);
 // The same as expressions, in elements. f (may be NULL) proves what simplifies.
 Expr *layout_thread(Arena *a, Facts *f, const Layout *l, Expr **coord);
 Expr *layout_where(Arena *a, Facts *f, const Layout *l, Expr **coord);
-// The inverse: coordinates of what `thread` holds in its register (iteration) digits. digit[i] is the
-// value of the i-th register digit in the order of layout_reg_digits. *valid: NULL when every thread
-// and register holds an element of the tile, else the condition.
+// The inverse: coordinates of what `thread` holds in its register (iteration) digits. digit[i] is
+// the value of the i-th register digit in the order of layout_reg_digits. *valid: NULL when every
+// thread and register holds an element of the tile, else the condition.
 int layout_reg_digits(const Layout *l, Digit *out, int max); // returns their number
 void layout_inverse(Arena *a, Facts *f, const Layout *l, Expr *thread, Expr **digit, Expr **coord,
                     Expr **valid);
@@ -95,23 +99,35 @@ bool layout_coord(const Layout *l, int64_t thread, int64_t reg, int64_t *coord);
 // True on one copy of each element (replica indices all zero); NULL when there are no replicas.
 Expr *layout_first_copy(Arena *a, const Layout *l, Expr *thread);
 
+// A shared layout as rows of a matrix (its last two dimensions), in elements: offset = leading part
+// + row * pitch + column / width * panel + (column % width ^ key), key = (row / repeat % 2^swizzle)
+// * chunk. False when the layout has another form.
+typedef struct {
+  int64_t pitch, width, panel; // panel 0: one panel
+  int swizzle;
+  int64_t chunk, repeat; // with a swizzle
+} LayoutMatrix;
+bool layout_matrix(const Layout *l, LayoutMatrix *m);
+
 /* layout_algebra.c */
 
 bool layout_equal(const Layout *x, const Layout *y); // same place for every element, same copies
 // Every element of the tile has one place (and its copies), no two share one, all within `threads`.
 bool layout_covers(const Layout *l);
-// The layout without dimension `dim`: threads that differed only along it become replicas. NULL when the
-// dimension's digits cannot be separated from those of its neighbours.
+// The layout without dimension `dim`: threads that differed only along it become replicas. NULL
+// when the dimension's digits cannot be separated from those of its neighbours.
 Layout *layout_drop(Arena *a, const Layout *l, int dim);
 // The layout with dimensions reordered: dimension i of the result is dimension order[i] of l.
 Layout *layout_permute(Arena *a, const Layout *l, const int *order);
 // Elements contiguous along the innermost dimension in one thread's consecutive registers (or in
 // shared memory), aligned to their number.
 int64_t layout_vector(const Layout *l);
-// Extra 32-lane shared-memory cycles when lane i accesses `bytes` bytes at byte offset off[i] (-1: idle).
+// Extra 32-lane shared-memory cycles when lane i accesses `bytes` bytes at byte offset off[i] (-1:
+// idle).
 int layout_conflicts(const int64_t *off, int lanes, int bytes);
 
-/* layout_text.c */
+/* layout_text.c: layout(128x32: 16 bits, 128 threads; 0: 32t4 4r64; 1: 8r16 4t1; rep 2t64; xor 3)
+ */
 
 void layout_print(const Layout *l, Buf *out);
 Layout *layout_parse(Arena *a, const char **text); // advances *text; NULL when malformed
