@@ -1,0 +1,107 @@
+// Inside the oracle: buffers at run time, compiled statements, the frame that a statement runs in.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_EMU_ORACLE_H
+#define TLC_EMU_ORACLE_H
+
+#include "emu/emu.h"
+#include "emu/machine.h"
+
+enum { MAX_GROUPS = 32 }; // groups of 32 threads in a block
+
+// One buffer's storage. Global: the caller's bytes. On chip: one Val an element; LOCAL: `elems` for
+// each thread, thread after thread.
+typedef struct {
+  const Buffer *buf;
+  DType type;
+  int nd;
+  Node **shape_of, **stride_of; // global, else NULL
+  int64_t *shape, *stride;      // in elements
+  int64_t elems;
+  int copies; // LOCAL: threads
+  uint8_t *raw;
+  Val *v;
+  float *err;      // deviation allowed, by element; NULL: not tracked
+  float *mag;      // global: sum of |value| of atomic additions
+  uint32_t *count; // and their number
+  uint8_t *written;
+  Node *safe;
+} Mem;
+
+typedef struct {
+  Mem *mem;
+  int n;
+  Node **min, **extent;
+} ORegion;
+
+typedef struct OStmt OStmt;
+struct OStmt {
+  StmtKind kind;
+  Span span;
+  int n;         // BLOCK: children; FOR: variables; STORE: indices
+  OStmt **child; // BLOCK
+  LoopKind loop;
+  int *slot;           // FOR, LET: variables
+  Node **min, **extent; // FOR
+  OStmt *body, *other; // FOR, IF
+  Node *cond;          // IF, ASSUME
+  Mem *mem;            // STORE
+  Node **idx;
+  Node *value; // STORE, LET
+  OpCode op;
+  union {
+    ORegion *r;
+    Node *e;
+    int64_t i;
+  } arg[OP_MAX_ARGS];
+};
+
+// Groups of 32 lanes that run a statement in lockstep: the block's threads, or 32 iterations of a
+// parallel loop (one group).
+typedef struct {
+  int ngroups;
+  bool parallel; // inside a parallel loop
+  const uint32_t *mask;
+  LaneVals *lane; // nlane rows for each group
+  LaneErrs *err;
+} Frame;
+
+typedef struct {
+  Machine m; // first: m.load casts back
+  Compiler c;
+  Mem *mem; // by buffer slot
+  int nmem;
+  int group; // whose lanes m.lane points to
+  bool track;
+} Oracle;
+
+/* oracle_compile.c */
+OStmt *oracle_compile(Oracle *o, const Stmt *s);
+
+/* oracle_exec.c */
+void oracle_exec(Oracle *o, const OStmt *s, const Frame *f);
+void oracle_group(Oracle *o, const Frame *f, int g); // makes group g's lanes current
+void oracle_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err);
+
+/* oracle_mem.c: `at` is an element offset (LOCAL: the thread's part included) */
+void mem_get(const Mem *m, int64_t at, int64_t stride, int n, Val *v, double *err);
+void mem_put(Mem *m, int64_t at, int64_t stride, int n, const Val *v, const double *err);
+void mem_atomic(Mem *m, int64_t at, AtomicFn fn, Val v, double err);
+void mem_reset(Mem *m); // on chip: poison, as at the start of a block
+
+/* oracle_ops.c: collective ops; per thread where a side is local */
+void oracle_tile_op(Oracle *o, const OStmt *s, const Frame *f);
+// A region at run time, with the dimensions of extent > 1 in order.
+typedef struct {
+  Mem *mem;
+  int nd;
+  bool inside;     // the dimensions of extent <= 1 are in bounds
+  int64_t base;    // offset of the region's first element
+  int64_t *extent, *stride, *lo, *hi; // of those dimensions; [lo, hi): iterations in bounds
+  int64_t total;   // product of all extents; 0 when one is not positive
+} Box;
+Box oracle_box(Oracle *o, const OStmt *s, const ORegion *r);
+
+/* oracle_gemm.c */
+void oracle_gemm(Oracle *o, const OStmt *s);
+
+#endif

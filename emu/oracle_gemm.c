@@ -1,0 +1,170 @@
+// The oracle's matrix product: exact products summed in double, rounded to C's type once an op.
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <string.h>
+
+#include "base/numeric.h"
+#include "emu/oracle.h"
+
+enum { NB = 4, MB = 4 }; // columns and rows of one register block
+
+// Operands packed for the kernel: a[m][k], rows padded to MB; b[n / NB][k][NB], columns padded.
+typedef struct {
+  int m, n, k, mp, np;
+  double *a, *b;
+} Packed;
+
+// c[mp][np] += a b
+static void multiply(const Packed *p, double *restrict c) {
+  for (int m = 0; m < p->mp; m += MB) {
+    for (int n = 0; n < p->np; n += NB) {
+      double acc[MB][NB] = {{0}};
+      const double *b = p->b + (size_t)n * (size_t)p->k, *a = p->a + (size_t)m * (size_t)p->k;
+      for (int k = 0; k < p->k; k++, b += NB)
+        for (int i = 0; i < MB; i++)
+          for (int j = 0; j < NB; j++) acc[i][j] += a[i * p->k + k] * b[j];
+      for (int i = 0; i < MB; i++)
+        for (int j = 0; j < NB; j++) c[(m + i) * p->np + n + j] += acc[i][j];
+    }
+  }
+}
+
+typedef struct {
+  const Box *box;
+  int64_t rows, cols, row_stride, col_stride;
+} Matrix;
+
+// The last two dimensions of a region, whatever their extents (1 included).
+static Matrix matrix_of(Oracle *o, const ORegion *r, const Box *b, bool transpose) {
+  Matrix x = {.box = b};
+  x.rows = emu_eval_int(&o->m, r->extent[r->n - 2]);
+  x.cols = emu_eval_int(&o->m, r->extent[r->n - 1]);
+  x.row_stride = r->mem->stride[r->n - 2];
+  x.col_stride = r->mem->stride[r->n - 1];
+  if (transpose)
+    return (Matrix){b, x.cols, x.rows, x.col_stride, x.row_stride};
+  return x;
+}
+
+static double operand(DType t, Val v) {
+  if (t == DT_F32 || t == DT_TF32) return (double)num_tf32_trunc((float)v.f);
+  return dt_is_float(t) ? v.f : (double)v.i;
+}
+
+// Values (or deviations) of a matrix into [rows][cols] order by the given placement.
+typedef enum { TAKE_VALUE, TAKE_MAGNITUDE, TAKE_ERR, TAKE_BOTH } Take;
+
+static double take(const Mem *m, int64_t at, Take what) {
+  double x = operand(m->type, m->v[at]), e = m->err ? (double)m->err[at] : 0;
+  switch (what) {
+  case TAKE_VALUE: return x;
+  case TAKE_MAGNITUDE: return fabs(x);
+  case TAKE_ERR: return e;
+  case TAKE_BOTH: return fabs(x) + e;
+  }
+  return 0;
+}
+
+static void pack_a(const Packed *p, const Matrix *x, Take what) {
+  for (int i = 0; i < p->m; i++)
+    for (int k = 0; k < p->k; k++)
+      p->a[i * p->k + k] =
+          take(x->box->mem, x->box->base + i * x->row_stride + k * x->col_stride, what);
+}
+
+static void pack_b(const Packed *p, const Matrix *x, Take what) {
+  for (int j = 0; j < p->n; j++)
+    for (int k = 0; k < p->k; k++)
+      p->b[(j / NB * p->k + k) * NB + j % NB] =
+          take(x->box->mem, x->box->base + k * x->row_stride + j * x->col_stride, what);
+}
+
+static bool any_deviation(const Packed *p, const Matrix *a, const Matrix *b) {
+  pack_a(p, a, TAKE_ERR);
+  pack_b(p, b, TAKE_ERR);
+  for (int i = 0; i < p->m * p->k; i++)
+    if (p->a[i] > 0) return true;
+  for (int i = 0; i < p->np * p->k; i++)
+    if (p->b[i] > 0) return true;
+  return false;
+}
+
+// spread[m][n]: sum of |a b|; carried[m][n]: what the operands' deviations can make of it.
+static void deviations(const Packed *p, const Matrix *a, const Matrix *b, double *spread,
+                       double *carried) {
+  if (any_deviation(p, a, b)) {
+    pack_b(p, b, TAKE_BOTH);
+    multiply(p, carried); // ea (|b| + eb)
+    pack_a(p, a, TAKE_MAGNITUDE);
+    pack_b(p, b, TAKE_ERR);
+    multiply(p, carried); // |a| eb
+  }
+  pack_a(p, a, TAKE_MAGNITUDE);
+  pack_b(p, b, TAKE_MAGNITUDE);
+  multiply(p, spread);
+}
+
+static Val accumulate(DType t, bool clear, Val old, double sum) {
+  if (dt_is_float(t)) return emu_float(emu_round(t, clear ? sum : old.f + sum));
+  return emu_int(emu_wrap(t, (clear ? 0 : old.i) + (int64_t)sum));
+}
+
+// Each of the k additions of one device instruction chain rounds (or truncates) a partial sum that
+// lies within |c| + sum |a b|: one ulp at that magnitude each.
+static double gemm_err(const Packed *p, DType t, double c, double ec, double spread,
+                       double carried) {
+  if (!dt_is_float(t)) return 0;
+  return ec + carried + emu_eps(t) * (p->k + 1) * (fabs(c) + ec + spread + carried);
+}
+
+static void store_result(const Packed *p, const Matrix *c, bool clear, const double *sum,
+                         const double *spread, const double *carried) {
+  Mem *m = c->box->mem;
+  for (int i = 0; i < p->m; i++) {
+    for (int j = 0; j < p->n; j++) {
+      int64_t at = c->box->base + i * c->row_stride + j * c->col_stride;
+      int from = i * p->np + j;
+      Val old = m->v[at];
+      double ec = m->err && !clear ? (double)m->err[at] : 0;
+      m->v[at] = accumulate(m->type, clear, old, sum[from]);
+      if (!m->err) continue;
+      double e = gemm_err(p, m->type, clear ? 0 : old.f, ec, spread[from], carried[from]);
+      m->err[at] = (float)(e * (1 + 0x1p-20));
+    }
+  }
+}
+
+static bool fits(const Box *b) {
+  bool inside = b->inside;
+  for (int d = 0; d < b->nd; d++) inside &= b->lo[d] == 0 && b->hi[d] == b->extent[d];
+  return inside;
+}
+
+void oracle_gemm(Oracle *o, const OStmt *s) {
+  const ORegion *ra = s->arg[0].r, *rb = s->arg[1].r, *rc = s->arg[2].r;
+  Box ba = oracle_box(o, s, ra), bb = oracle_box(o, s, rb), bc = oracle_box(o, s, rc);
+  if (!bc.total || !fits(&ba) || !fits(&bb) || !fits(&bc)) return; // reported by oracle_box
+  Matrix a = matrix_of(o, ra, &ba, s->arg[3].i), b = matrix_of(o, rb, &bb, s->arg[4].i);
+  Matrix c = matrix_of(o, rc, &bc, false);
+  if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows) {
+    EMU_FAIL(&o->m, s, DIAG_EMU_SHAPES, s->span, (long long)a.cols, (long long)b.rows);
+    return;
+  }
+  bool clear = s->arg[6].e && emu_eval_int(&o->m, s->arg[6].e);
+  Arena *tmp = o->m.arena;
+  Packed p = {.m = (int)c.rows, .n = (int)c.cols, .k = (int)a.cols};
+  p.mp = (p.m + MB - 1) / MB * MB;
+  p.np = (p.n + NB - 1) / NB * NB;
+  p.a = NEWN(tmp, double, (size_t)p.mp * (size_t)p.k + 1);
+  p.b = NEWN(tmp, double, (size_t)p.np * (size_t)p.k + 1);
+  double *sum = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np), *spread = NULL, *carried = NULL;
+  pack_a(&p, &a, TAKE_VALUE);
+  pack_b(&p, &b, TAKE_VALUE);
+  multiply(&p, sum);
+  if (o->track && dt_is_float(c.box->mem->type)) {
+    spread = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np);
+    carried = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np);
+    deviations(&p, &a, &b, spread, carried);
+  }
+  store_result(&p, &c, clear, sum, spread, carried);
+}
