@@ -30,7 +30,7 @@ suites=("$@")
 for suite in "${suites[@]}"; do
   [ -f "tests/suite_$suite.sh" ] || { echo "FAIL $suite: no such suite" >> "$results"; continue; }
   start=$SECONDS
-  bash "tests/suite_$suite.sh" list > "$WORK/$suite.list"
+  bash "tests/suite_$suite.sh" list | grep -E -- "${FILTER:-.}" > "$WORK/$suite.list"
   tr '\n' '\0' < "$WORK/$suite.list" |
     xargs -0 -r -n 1 -P "$jobs" bash -c 'run_case "$0" "$1"' "$suite" > "$WORK/$suite.out"
   cat "$WORK/$suite.out" >> "$results"

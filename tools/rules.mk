@@ -19,7 +19,9 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBOBJ)
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
-.PHONY: unit
+unit-build: $(UNIT)
+
+.PHONY: unit unit-build
 
 # ---------------------------------------------------------------------------------------- targets
 check: all $(UNIT)
