@@ -50,12 +50,13 @@ START_TEST(device_facts) {
 }
 END_TEST
 
-// y = s x + y on n elements; with `past`, also on the elements before and behind; with `spin`, for ever.
+// y = s x + y on n elements; with `past`, also on the elements before and behind; with `spin`, after
+// some seconds.
 static const char axpy_cu[] =
   "#include <stdint.h>\n"
   "__global__ void axpy_k0(const float *x, float *y, float s, int64_t n, int past, int spin) {\n"
   "  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
-  "  volatile int go = spin;\n  while (go) {}\n"
+  "  long long start = clock64();\n  while (spin && clock64() - start < 4000000000) {}\n"
   "  if (i < n) y[i] += s * x[i];\n"
   "  if (i == 0 && past > 0) y[n - 1 + past] = 1;\n"
   "  if (i == 0 && past < 0) y[past] = 1;\n"
