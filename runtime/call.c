@@ -107,8 +107,8 @@ static RtStatus check_band(RtCall *c, int i, bool behind, Buf *err) {
   for (int k = 0; k < GUARD; k++) {
     int byte = behind ? k : GUARD - 1 - k; // nearest to the tensor first
     if (band[byte] == GUARD_BYTE) continue;
-    buf_printf(err, "the kernel wrote outside argument %d: %d bytes %s it", i, k + 1,
-               behind ? "past the end of" : "before the start of");
+    buf_printf(err, "the kernel wrote outside argument %d: byte %d %s", i, k + 1,
+               behind ? "past its end" : "before its start");
     return RT_FAILED;
   }
   return RT_OK;

@@ -113,12 +113,13 @@ START_TEST(launch_and_fetch) {
 }
 END_TEST
 
+// The float 1 is the bytes 00 00 80 3f, none of which is the guard's.
 START_TEST(stray_writes) {
   if (!gpu && _i > 0) return;
   if (skipped("stray_writes")) return;
   static const int pasts[] = {1, 1024, -1};
-  static const char *const words[] = {"argument 1: 3 bytes past the end", "argument 1: 4095 bytes past",
-                                      "argument 1: 1 bytes before the start"};
+  static const char *const words[] = {"argument 1: byte 1 past its end", "argument 1: byte 4093 past its end",
+                                      "argument 1: byte 1 before its start"};
   Axpy a = axpy(999, pasts[_i], 0);
   EXPECT_OK(rt_call_launch(a.call, rt_gpu_stream(gpu), &err));
   ck_assert_int_eq(rt_call_guards(a.call, &err), RT_FAILED);
@@ -213,8 +214,8 @@ START_TEST(cublas_products) {
   RtBlas *blas;
   RtStatus s = rt_blas_new(gpu, &g, &blas, &err);
   if (s == RT_MISSING) {
-    printf("SKIPPED cublas_products %s: %s\n", rt_type_name(in), buf_str(&err));
     bool no_library = strstr(buf_str(&err), "not found");
+    if (no_library) printf("SKIPPED cublas_products: %s\n", buf_str(&err));
     ck_assert_msg(no_library || (products[_i / 4].only_nt && !(!ta && tb)), "%s", buf_str(&err));
   } else {
     EXPECT_OK(s);
