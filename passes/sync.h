@@ -1,0 +1,97 @@
+// What the files of the sync pass share: accesses that no barrier has separated yet, and the question
+// whether two of them conflict.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_SYNC_H
+#define TLC_SYNC_H
+
+#include "passes/internal.h"
+
+typedef enum { CONFLICT_NONE, CONFLICT_BARRIER, CONFLICT_WAIT } Conflict;
+
+// A variable that an access ranges over by itself: of a loop that was left or not looked into.
+typedef struct {
+  Var *var;
+  Expr *min, *extent;
+} Private;
+
+typedef VEC(Private) Privates;
+typedef VEC(Expr *) Exprs;
+
+// Where an access lies: elements [index, index + count) of the buffer, by each thread that the guards
+// let through, for all values of the private variables.
+typedef struct {
+  Expr *index;
+  Exprs conds;
+  Privates privates;
+} Place;
+
+typedef struct {
+  AccessMode mode;
+  bool async;   // of an asynchronous copy
+  bool waited;  // async: complete for its own thread, not yet visible to others
+  int commits;  // async: groups closed since it was issued, its own included
+  Buffer *buf;
+  int64_t count;
+  Place at;
+  Stmt **path;  // statements around it, outermost first, itself last
+  int npath;
+  int depth;    // path entries of which the same instance still runs (cut at back edges)
+  const Stmt *loop; // whose back edge it crossed last
+  int shifts;       // how often
+  Place first;      // where it was before that
+  Span span;
+} Pending;
+
+typedef VEC(Pending *) State;
+
+typedef struct {
+  PassCtx *c;
+  Arena *a;
+  Program *program;
+  Kernel *kernel;
+  Uniform *uniform;
+  Facts *facts;
+  Var *other;               // the thread of a pending access
+  VEC(const Var *) unknown; // lets whose values come from memory
+  Subst lets;               // lets of the path, expanded
+  Subst exact;              // loop variables whose value is fixed during an exact pass
+  Subst twins;              // loop variable -> its stand-in in pending accesses
+  Exprs conds;              // guards around the statement at hand
+  VEC(Stmt *) path;
+  Privates around;          // loops around whose iterations are taken all at once
+  State state;
+  State *collect;           // when set: accesses go here and are not checked
+  int max_wait;             // largest pending count of an async_wait in the kernel
+  const Pending *from, *to; // the first conflict found, which ends the walk
+  Conflict kind;
+} Sync;
+
+/* sync_conflict.c */
+
+// May threads x (of a) and y (of b), x != y, touch a common bit, one of them writing? For an `a` in
+// flight: may any thread? Then a wait is needed as well.
+Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b);
+
+/* sync_flow.c */
+
+// Walks the kernel; true when some pair of accesses conflicts without a barrier (or wait) between:
+// s->from and s->to.
+bool sync_find(Sync *s);
+
+/* sync_place.c */
+
+// How many path entries the two accesses of the conflict share in one instance.
+int sync_common(const Pending *from, const Pending *to);
+// Puts `s` before the statement x, which is a child of the block `parent`.
+void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s);
+void sync_remove(Stmt *parent, const Stmt *s);
+
+/* sync_split.c */
+
+// Rewrites the divergent statement path[at] of the conflict s->to so that a barrier can stand between
+// the two accesses. False after reporting that it cannot be done.
+bool sync_split(Sync *s, int at);
+// The two accesses belong to one statement: its loads become lets before it.
+void sync_split_leaf(Sync *s);
+
+#endif

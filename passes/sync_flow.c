@@ -1,0 +1,399 @@
+// The walk: which accesses may have happened since the last barrier, on every path. Loops are taken all
+// at once where nothing in them conflicts; else their body is walked again until what may be pending at
+// its head stops growing, accesses of earlier iterations being expressed in the current one's variable.
+// SPDX-License-Identifier: MIT
+#include "passes/sync.h"
+
+static void visit(Sync *s, Stmt *x);
+
+/* states */
+
+static bool same_place(const Place *a, const Place *b) {
+  if (!ex_equal(a->index, b->index) || a->conds.len != b->conds.len) return false;
+  if (a->privates.len != b->privates.len) return false;
+  for (int i = 0; i < a->conds.len; i++)
+    if (!ex_equal(a->conds.data[i], b->conds.data[i])) return false;
+  for (int i = 0; i < a->privates.len; i++)
+    if (a->privates.data[i].var != b->privates.data[i].var) return false;
+  return true;
+}
+
+static bool same(const Pending *a, const Pending *b) {
+  return a->mode == b->mode && a->buf == b->buf && a->async == b->async && a->waited == b->waited &&
+         a->count == b->count && a->depth == b->depth && a->path[a->npath - 1] == b->path[b->npath - 1] &&
+         same_place(&a->at, &b->at);
+}
+
+// False when an equal entry was there already. Of equal ones the fewest commits count.
+static bool add(Sync *s, State *state, Pending *p) {
+  for (int i = 0; i < state->len; i++) {
+    Pending *q = state->data[i];
+    if (!same(p, q)) continue;
+    bool grows = p->commits < q->commits;
+    if (grows) state->data[i] = p;
+    return grows;
+  }
+  vec_push(s->a, state, p);
+  return true;
+}
+
+static State copy_state(Sync *s, const State *x) {
+  State y = {0};
+  for (int i = 0; i < x->len; i++) vec_push(s->a, &y, x->data[i]);
+  return y;
+}
+
+static bool merge(Sync *s, State *into, const State *x) {
+  bool grown = false;
+  for (int i = 0; i < x->len; i++) grown = add(s, into, x->data[i]) || grown;
+  return grown;
+}
+
+static bool flying(const Pending *p) { return p->async && !p->waited; }
+
+static void barrier(Sync *s) {
+  State kept = {0};
+  for (int i = 0; i < s->state.len; i++)
+    if (flying(s->state.data[i])) vec_push(s->a, &kept, s->state.data[i]);
+  s->state = kept;
+}
+
+// A commit (wait < 0) or a wait changes what is in flight.
+static void groups(Sync *s, int64_t wait) {
+  State next = {0};
+  for (int i = 0; i < s->state.len; i++) {
+    Pending *p = s->state.data[i];
+    if (flying(p)) {
+      p = arena_copy(s->a, p, sizeof *p);
+      if (wait < 0) p->commits += p->commits <= s->max_wait; // saturates once any wait covers it
+      else p->waited = p->commits > wait;
+    }
+    add(s, &next, p);
+  }
+  s->state = next;
+}
+
+/* places */
+
+static Place place_subst(Sync *s, const Place *p, const Subst *by) {
+  Place q = {subst_expr(by, p->index), {0}, {0}};
+  for (int i = 0; i < p->conds.len; i++) vec_push(s->a, &q.conds, subst_expr(by, p->conds.data[i]));
+  for (int i = 0; i < p->privates.len; i++) {
+    Private r = p->privates.data[i];
+    vec_push(s->a, &q.privates, ((Private){r.var, subst_expr(by, r.min), subst_expr(by, r.extent)}));
+  }
+  return q;
+}
+
+static Var *twin(Sync *s, Var *v) {
+  for (int i = 0; i < s->twins.from.len; i++)
+    if (s->twins.from.data[i] == v) return s->twins.to.data[i]->u.var;
+  Var *t = var_new(s->a, v->name, v->type, v->kind, v->span);
+  subst_add(&s->twins, v, ex_var(s->a, t));
+  return t;
+}
+
+// The current access as one that others will be compared with: another thread, its own iterations.
+static Pending *as_pending(Sync *s, const Pending *b) {
+  Pending *p = arena_copy(s->a, b, sizeof *b);
+  Subst by = {.arena = s->a};
+  subst_add(&by, s->kernel->thread, ex_var(s->a, s->other));
+  for (int i = 0; i < b->at.privates.len; i++)
+    subst_add(&by, b->at.privates.data[i].var, ex_var(s->a, twin(s, b->at.privates.data[i].var)));
+  p->at = place_subst(s, &b->at, &by);
+  for (int i = 0; i < p->at.privates.len; i++)
+    p->at.privates.data[i].var = twin(s, b->at.privates.data[i].var);
+  return p;
+}
+
+/* leaves */
+
+static void check(Sync *s, const Pending *b) {
+  for (int i = 0; i < s->state.len && !s->from; i++) {
+    const Pending *a = s->state.data[i];
+    Conflict kind = sync_conflict(s, a, b);
+    if (kind == CONFLICT_NONE) continue;
+    s->from = a;
+    s->to = b;
+    s->kind = kind;
+  }
+}
+
+typedef struct {
+  Sync *s;
+  State now;
+} Leaf;
+
+static Private expand_private(Sync *s, const Private *p) {
+  return (Private){p->var, subst_expr(&s->lets, p->min), subst_expr(&s->lets, p->extent)};
+}
+
+static void leaf_access(void *ctx, const Access *acc) {
+  Leaf *leaf = ctx;
+  Sync *s = leaf->s;
+  Buffer *buf = acc->region.buf;
+  if (buf->scope != SC_SHARED && buf->scope != SC_GLOBAL) return;
+  Pending *b = NEW(s->a, Pending);
+  *b = (Pending){.mode = acc->mode, .async = acc->async, .buf = buf, .count = 1, .span = acc->span};
+  if (acc->region.n != 1 || !ex_const(acc->region.extent[0], &b->count))
+    die("sync: an access of %s is not one flat run", buf->name);
+  b->at.index = subst_expr(&s->lets, acc->region.min[0]);
+  for (int i = 0; i < s->conds.len; i++) vec_push(s->a, &b->at.conds, s->conds.data[i]);
+  for (int i = 0; i < s->around.len; i++)
+    vec_push(s->a, &b->at.privates, expand_private(s, &s->around.data[i]));
+  b->npath = b->depth = s->path.len;
+  b->path = arena_copy(s->a, s->path.data, sizeof(Stmt *) * (size_t)s->path.len);
+  vec_push(s->a, &leaf->now, b);
+}
+
+// Reads and writes of one statement by different threads at one index are the program's own race.
+static void check_within(Sync *s, const State *now) {
+  for (int i = 0; i < now->len && !s->from; i++) {
+    for (int j = i + 1; j < now->len && !s->from; j++) {
+      const Pending *p = now->data[i], *q = now->data[j];
+      if (p->async || q->async || ex_equal(p->at.index, q->at.index)) continue;
+      if (p->mode != ACC_READ || q->mode == ACC_READ) continue;
+      const Pending *a = as_pending(s, p);
+      if (sync_conflict(s, a, q) == CONFLICT_NONE) continue;
+      s->from = a;
+      s->to = q;
+      s->kind = CONFLICT_BARRIER;
+    }
+  }
+}
+
+static void visit_accesses(Sync *s, Stmt *x) {
+  Leaf leaf = {s, {0}};
+  st_accesses(s->a, x, leaf_access, &leaf);
+  if (s->collect) {
+    for (int i = 0; i < leaf.now.len; i++) vec_push(s->a, s->collect, leaf.now.data[i]);
+    return;
+  }
+  for (int i = 0; i < leaf.now.len && !s->from; i++) check(s, leaf.now.data[i]);
+  check_within(s, &leaf.now);
+  for (int i = 0; i < leaf.now.len && !s->from; i++) add(s, &s->state, as_pending(s, leaf.now.data[i]));
+}
+
+/* loops */
+
+static void note_special(void *ctx, Stmt *x) {
+  if (x->kind == ST_OP && op_info(x->u.op.op)->sync > SYNC_WARP) *(bool *)ctx = true;
+}
+
+// All accesses of a loop at once: false when some pair of them conflicts between iterations.
+static bool gather(Sync *s, Stmt *x, State *all) {
+  bool special = false;
+  st_walk(x, note_special, &special);
+  if (special) return false;
+  State *outer = s->collect;
+  s->collect = all;
+  int n = s->around.len;
+  Private self = {x->u.loop.var[0], x->u.loop.min[0], x->u.loop.extent[0]};
+  vec_push(s->a, &s->around, self);
+  visit(s, x->u.loop.body);
+  s->around.len = n;
+  s->collect = outer;
+  if (outer) return true; // an outer loop is being gathered: it compares
+  for (int i = 0; i < all->len; i++) {
+    Pending *a = as_pending(s, all->data[i]);
+    a->async = false;
+    for (int j = 0; j < all->len; j++) {
+      if (i == j && x->u.loop.loop != LOOP_SERIAL) continue;
+      if (sync_conflict(s, a, all->data[j]) != CONFLICT_NONE) return false;
+    }
+  }
+  return true;
+}
+
+static bool mentions(const Place *p, const Var *v) {
+  if (ex_uses(p->index, v)) return true;
+  for (int i = 0; i < p->conds.len; i++)
+    if (ex_uses(p->conds.data[i], v)) return true;
+  for (int i = 0; i < p->privates.len; i++)
+    if (ex_uses(p->privates.data[i].min, v) || ex_uses(p->privates.data[i].extent, v)) return true;
+  return false;
+}
+
+// Moves p one iteration of the loop into the past; few steps are told apart, beyond them (`leave` too)
+// the access stands for any iteration.
+static void shift(Sync *s, const Stmt *loop, Pending *p, bool leave) {
+  Var *k = loop->u.loop.var[0];
+  if (p->loop != loop) {
+    if (!mentions(&p->at, k)) return;
+    p->loop = loop;
+    p->first = p->at;
+    p->shifts = 0;
+  }
+  p->shifts++;
+  Subst by = {.arena = s->a};
+  bool any = leave || p->shifts > (p->async ? s->max_wait + 2 : 1);
+  if (any) subst_add(&by, k, ex_var(s->a, twin(s, k)));
+  else subst_add(&by, k, ex_sub(s->a, ex_var(s->a, k), ex_index(s->a, p->shifts)));
+  p->at = place_subst(s, &p->first, &by);
+  if (any && ex_uses(p->first.index, k)) {
+    Private r = {twin(s, k), subst_expr(&s->lets, loop->u.loop.min[0]),
+                 subst_expr(&s->lets, loop->u.loop.extent[0])};
+    vec_push(s->a, &p->at.privates, r);
+  }
+  if (leave) p->loop = NULL;
+}
+
+// Accesses pending at the end of an iteration as the next one, or what follows the loop, sees them.
+static void cross(Sync *s, const Stmt *loop, const State *out, State *into, bool leave) {
+  int kept = s->path.len + 1; // path entries up to the loop's body
+  for (int i = 0; i < out->len; i++) {
+    Pending *p = arena_copy(s->a, out->data[i], sizeof *p);
+    shift(s, loop, p, leave);
+    if (!leave && p->depth > kept) p->depth = kept;
+    add(s, into, p);
+  }
+}
+
+static int in_flight(const State *x) {
+  int n = 0;
+  for (int i = 0; i < x->len; i++) n += flying(x->data[i]);
+  return n;
+}
+
+// Iterations 0, 1, ... `exact - 1` one by one: what a prologue issued is told apart from the ring. True
+// when the loop has no more.
+static bool exact_passes(Sync *s, Stmt *x, int exact, State *exits) {
+  int64_t trips;
+  bool known = ex_const(x->u.loop.extent[0], &trips);
+  for (int i = 0; i < exact && !s->from; i++) {
+    Expr *at = ex_add(s->a, subst_expr(&s->lets, x->u.loop.min[0]), ex_index(s->a, i));
+    subst_add(&s->exact, x->u.loop.var[0], at);
+    visit(s, x->u.loop.body);
+    s->exact.from.len--;
+    s->exact.to.len--;
+    if (!known || i == trips - 1) merge(s, exits, &s->state);
+    if (known && i == trips - 1) return true;
+    State next = {0};
+    cross(s, x, &s->state, &next, false);
+    s->state = next;
+  }
+  return false;
+}
+
+static void later_passes(Sync *s, Stmt *x, State *exits) {
+  State head = copy_state(s, &s->state);
+  for (int pass = 0; !s->from; pass++) {
+    if (pass > 100) die("sync: no fixpoint");
+    s->state = copy_state(s, &head);
+    visit(s, x->u.loop.body);
+    merge(s, exits, &s->state);
+    State next = {0};
+    cross(s, x, &s->state, &next, false);
+    if (!merge(s, &head, &next)) break;
+  }
+}
+
+static void repeat(Sync *s, Stmt *x) {
+  State exits = copy_state(s, &s->state); // no iteration
+  if (facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), x->u.loop.extent[0]))) exits.len = 0;
+  int exact = in_flight(&s->state) ? s->max_wait + 2 : 0;
+  if (!exact_passes(s, x, exact, &exits)) later_passes(s, x, &exits);
+  s->state = (State){0};
+  cross(s, x, &exits, &s->state, true);
+}
+
+static void visit_for(Sync *s, Stmt *x) {
+  visit_accesses(s, x);
+  State all = {0};
+  int mark = facts_mark(s->facts);
+  bool gathered = gather(s, x, &all);
+  facts_pop(s->facts, mark);
+  if (gathered) {
+    if (s->collect) {
+      merge(s, s->collect, &all);
+      return;
+    }
+    for (int i = 0; i < all.len && !s->from; i++) check(s, all.data[i]);
+    for (int i = 0; i < all.len && !s->from; i++) add(s, &s->state, as_pending(s, all.data[i]));
+    return;
+  }
+  facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]),
+                  subst_expr(&s->lets, x->u.loop.extent[0]));
+  repeat(s, x);
+  facts_pop(s->facts, mark);
+}
+
+static void visit_if(Sync *s, Stmt *x) {
+  visit_accesses(s, x);
+  Expr *cond = subst_expr(&s->lets, x->u.branch.cond);
+  State entry = copy_state(s, &s->state);
+  int mark = facts_mark(s->facts), n = s->conds.len;
+  facts_push_cond(s->facts, cond);
+  vec_push(s->a, &s->conds, cond);
+  visit(s, x->u.branch.yes);
+  s->conds.len = n;
+  facts_pop(s->facts, mark);
+  if (s->from) return;
+  State yes = s->state;
+  // Under a condition that varies, the other threads run `no` after these ran `yes`.
+  s->state = entry;
+  if (x->u.branch.no && !uniform_expr(s->uniform, x->u.branch.cond)) merge(s, &s->state, &yes);
+  if (x->u.branch.no) {
+    Expr *not = ex_un(s->a, UN_NOT, cond);
+    facts_push_cond(s->facts, not);
+    vec_push(s->a, &s->conds, not);
+    visit(s, x->u.branch.no);
+    s->conds.len = n;
+    facts_pop(s->facts, mark);
+  }
+  if (!s->from) merge(s, &s->state, &yes);
+}
+
+static void visit_let(Sync *s, Stmt *x) {
+  visit_accesses(s, x);
+  Expr *value = subst_expr(&s->lets, x->u.let.value);
+  if (walk_has_load(value)) vec_push(s->a, &s->unknown, x->u.let.var);
+  else subst_add(&s->lets, x->u.let.var, value);
+}
+
+static void visit_op(Sync *s, Stmt *x) {
+  const OpInfo *info = op_info(x->u.op.op);
+  if (info->sync == SYNC_BLOCK) barrier(s);
+  else if (info->sync == SYNC_COMMIT) groups(s, -1);
+  else if (info->sync == SYNC_WAIT) groups(s, x->u.op.arg[0].i);
+  else visit_accesses(s, x);
+}
+
+static void visit(Sync *s, Stmt *x) {
+  if (!x || s->from) return;
+  int lets = s->lets.from.len, mark = facts_mark(s->facts);
+  vec_push(s->a, &s->path, x);
+  switch (x->kind) {
+  case ST_BLOCK:
+    for (int i = 0; i < x->u.block.len; i++) visit(s, x->u.block.data[i]);
+    s->lets.from.len = s->lets.to.len = lets;
+    facts_pop(s->facts, mark);
+    break;
+  case ST_FOR: visit_for(s, x); break;
+  case ST_IF: visit_if(s, x); break;
+  case ST_LET: visit_let(s, x); break;
+  case ST_STORE: visit_accesses(s, x); break;
+  case ST_OP: visit_op(s, x); break;
+  case ST_ASSUME: facts_push_cond(s->facts, subst_expr(&s->lets, x->u.assume)); break;
+  }
+  s->path.len--;
+}
+
+static void note_wait(void *ctx, Stmt *x) {
+  Sync *s = ctx;
+  if (x->kind == ST_OP && x->u.op.op == OP_ASYNC_WAIT && x->u.op.arg[0].i > s->max_wait)
+    s->max_wait = (int)x->u.op.arg[0].i;
+}
+
+bool sync_find(Sync *s) {
+  s->facts = facts_new(s->a, s->program, s->kernel);
+  s->uniform = uniform_new(s->a, s->program, s->kernel);
+  s->state = (State){0};
+  s->from = s->to = NULL;
+  s->lets.from.len = s->lets.to.len = 0;
+  s->path.len = s->conds.len = s->around.len = 0;
+  s->max_wait = 0;
+  st_walk(s->kernel->body, note_wait, s);
+  visit(s, s->kernel->body);
+  return s->from != NULL;
+}

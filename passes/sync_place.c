@@ -1,0 +1,30 @@
+// Where a barrier goes: statements in and out of blocks, and what two paths share.
+// SPDX-License-Identifier: MIT
+#include "passes/sync.h"
+
+int sync_common(const Pending *from, const Pending *to) {
+  int n = 0;
+  while (n < from->depth && n < from->npath && n < to->npath && from->path[n] == to->path[n]) n++;
+  return n;
+}
+
+static int find(const Stmt *parent, const Stmt *x) {
+  for (int i = 0; i < parent->u.block.len; i++)
+    if (parent->u.block.data[i] == x) return i;
+  die("sync: a statement is not in its block");
+}
+
+void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
+  int at = find(parent, x);
+  vec_push(a, &parent->u.block, s);
+  for (int i = parent->u.block.len - 1; i > at; i--)
+    parent->u.block.data[i] = parent->u.block.data[i - 1];
+  parent->u.block.data[at] = s;
+}
+
+void sync_remove(Stmt *parent, const Stmt *s) {
+  int at = find(parent, s);
+  for (int i = at; i + 1 < parent->u.block.len; i++)
+    parent->u.block.data[i] = parent->u.block.data[i + 1];
+  parent->u.block.len--;
+}
