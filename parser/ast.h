@@ -4,6 +4,7 @@
 #define TLC_AST_H
 
 #include "base/base.h"
+#include "lexer/lex.h"
 
 // Nodes live in the arena given to ast_parse and are never changed afterwards. Names are interned
 // within one module (same name, same pointer) and are NUL-terminated. Lists are in source order.
@@ -114,18 +115,8 @@ typedef enum {
 #undef X
 } AstExprKind;
 
-// A literal is never negative: -1 is a unary minus.
-typedef struct {
-  const char *text; // as written, underscores and base prefix kept: prints back the same
-  uint64_t integer; // AST_INT, valid unless big
-  double real; // AST_FLOAT, and the imaginary part of AST_IMAG
-  bool big; // AST_INT: does not fit 64 unsigned bits
-} AstNum;
-
-typedef struct {
-  const char *data; // NUL-terminated, and may hold NULs
-  uint32_t len;
-} AstStr;
+typedef LexNum AstNum; // integer, real, big, and text as written
+typedef LexStr AstStr; // data, len
 
 // One part of an f-string: literal text (value NULL) or a replacement field {value!c:spec}.
 typedef struct {
@@ -199,7 +190,7 @@ struct AstExpr {
   AstExprKind kind;
   int depth; // 1 + the deepest child's
   Span span;
-  bool parens; // written in parentheses; a tuple, generator or yield shows whether it had any
+  uint8_t parens; // pairs of parentheses around it, as written; a tuple's own ones count
   union {
     const char *name;
     AstNum num;
@@ -337,6 +328,7 @@ typedef struct {
   AstExpr *type; // or NULL: catches everything
   const char *name; // after `as`, or NULL
   AstBlock body;
+  bool is_star; // except*: all handlers of a try or none
 } AstHandler;
 
 typedef struct {
@@ -351,7 +343,7 @@ typedef struct {
 struct AstStmt {
   AstStmtKind kind;
   int depth;
-  Span span; // decorators are not in it; a compound statement's reaches to the end of its last block
+  Span span; // without decorators; a compound statement's reaches to the end of its last block
   union {
     AstExpr *expr;
     AstNames names;
@@ -420,7 +412,6 @@ struct AstStmt {
       AstHandler *handlers;
       int nhandlers;
       AstBlock orelse, finally;
-      bool is_star; // except*
     } try_;
     struct {
       AstExpr *subject;
@@ -438,10 +429,10 @@ typedef struct {
 /* parse.c */
 
 // Parses a whole source file. Reports every syntax error found and then returns NULL; a module is
-// returned only when this file had none. Source text must be UTF-8.
+// returned only when this file had none. A file is to be parsed once.
 AstModule *ast_parse(Arena *a, Diags *d, uint32_t file);
 
-/* print.c */
+/* print_statements.c, print.c */
 
 // Prints a module back as Python text that parses to the same tree. Comments and layout are lost;
 // numbers keep their spelling, strings get double quotes.

@@ -81,3 +81,17 @@ help:
 	@echo "make install     PREFIX=/usr/local"
 
 .PHONY: check demo golden style sanitize san-check fuzz mutate gpu-check bench install clean help
+
+# The device prelude as rows of a C table, the host prelude as strings.
+CG_PRELUDE := $(sort $(wildcard codegen/prelude/*.cuh))
+CG_HOST    := $(addprefix codegen/prelude/,host_types.h host.h host_ops.h)
+
+$(BUILD)/codegen/prelude_data.inc: tools/prelude.awk $(CG_PRELUDE)
+	@mkdir -p $(@D)
+	for f in $(CG_PRELUDE); do awk -f tools/prelude.awk $$f; done > $@
+
+$(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
+	@mkdir -p $(@D)
+	sed -e '/^#include "host_/d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' $(CG_HOST) > $@
+
+$(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/prelude_host.inc
