@@ -41,15 +41,13 @@ static uint64_t shift_round(uint64_t m, int shift) {
 static uint32_t round_magnitude(uint64_t u, int mant, int bias) {
   int exp = (int)(u >> 52) - 1023, min_exp = 1 - bias;
   if (exp < min_exp - mant - 1) return 0; // under half of the least subnormal
-  if (exp > bias + 2) exp = bias + 2; // past every format's range, infinity included
+  if (exp > bias + 2) exp = bias + 2;     // past every format's range, infinity included
   uint64_t m = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
   if (exp < min_exp) return (uint32_t)shift_round(m, 52 - mant + min_exp - exp);
   return ((uint32_t)(exp - min_exp) << mant) + (uint32_t)shift_round(m, 52 - mant);
 }
 
-static bool is_nan64(uint64_t magnitude) {
-  return magnitude > UINT64_C(0x7ff0000000000000);
-}
+static bool is_nan64(uint64_t magnitude) { return magnitude > UINT64_C(0x7ff0000000000000); }
 
 // Formats with an infinity: its bits are `inf`; NaN is all ones.
 static uint32_t narrow(double x, int mant, int bias, uint32_t inf, uint32_t nan) {
@@ -73,9 +71,7 @@ static float with_sign(float magnitude, uint32_t negative) {
 
 /* f16 */
 
-uint16_t num_f16_from_f64(double x) {
-  return (uint16_t)narrow(x, 10, 15, 0x7c00, 0x7fff);
-}
+uint16_t num_f16_from_f64(double x) { return (uint16_t)narrow(x, 10, 15, 0x7c00, 0x7fff); }
 
 uint16_t num_f16_from_f32(float x) {
   uint32_t u = num_f32_bits(x), a = u & 0x7fffffff;
@@ -92,9 +88,7 @@ float num_f16_to_f32(uint16_t h) {
 
 /* bf16 */
 
-uint16_t num_bf16_from_f64(double x) {
-  return (uint16_t)narrow(x, 7, 127, 0x7f80, 0x7fff);
-}
+uint16_t num_bf16_from_f64(double x) { return (uint16_t)narrow(x, 7, 127, 0x7f80, 0x7fff); }
 
 uint16_t num_bf16_from_f32(float x) {
   uint32_t u = num_f32_bits(x);
@@ -102,9 +96,7 @@ uint16_t num_bf16_from_f32(float x) {
   return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-float num_bf16_to_f32(uint16_t h) {
-  return num_f32_of_bits((uint32_t)h << 16);
-}
+float num_bf16_to_f32(uint16_t h) { return num_f32_of_bits((uint32_t)h << 16); }
 
 /* fp8 */
 
@@ -116,9 +108,7 @@ uint8_t num_e4m3_from_f64(double x, bool satfinite) {
   return (uint8_t)(bits == 0x7f ? bits : bits | (u >> 63) << 7);
 }
 
-uint8_t num_e4m3_from_f32(float x, bool satfinite) {
-  return num_e4m3_from_f64(x, satfinite);
-}
+uint8_t num_e4m3_from_f32(float x, bool satfinite) { return num_e4m3_from_f64(x, satfinite); }
 
 float num_e4m3_to_f32(uint8_t b) {
   uint32_t a = b & 0x7f;
@@ -130,13 +120,9 @@ uint8_t num_e5m2_from_f64(double x, bool satfinite) {
   return satfinite && (b & 0x7f) == 0x7c ? (uint8_t)(b - 1) : b;
 }
 
-uint8_t num_e5m2_from_f32(float x, bool satfinite) {
-  return num_e5m2_from_f64(x, satfinite);
-}
+uint8_t num_e5m2_from_f32(float x, bool satfinite) { return num_e5m2_from_f64(x, satfinite); }
 
-float num_e5m2_to_f32(uint8_t b) {
-  return num_f16_to_f32((uint16_t)(b << 8));
-}
+float num_e5m2_to_f32(uint8_t b) { return num_f16_to_f32((uint16_t)(b << 8)); }
 
 /* tf32 */
 

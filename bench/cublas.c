@@ -1,5 +1,6 @@
-// Times cublasLt alone, A·Bᵀ of N(0,1) inputs, by tlc's own method: what every ratio is relative to.
+// Times cublasLt alone, A times B transposed of N(0,1) inputs, by the method of tlc --bench.
 // Usage: cublas TYPE M N K[,K...]   prints a line for each K
+// Build: cc -std=c11 -O2 -D_GNU_SOURCE -I. -o build/cublas bench/cublas.c runtime/*.c base/*.c -lm
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
 
@@ -24,9 +25,14 @@ static void *operand(Arena *a, RtGpu *g, RtType t, int64_t count, uint64_t strea
 static void measure(RtGpu *g, RtType t, int64_t m, int64_t n, int64_t k) {
   Arena *a = arena_new();
   Buf err = {0}, line = {0};
-  RtType out = t == RT_I8 ? RT_I32 : t == RT_TF32 ? RT_F32 : t == RT_E4M3 || t == RT_E5M2 ? RT_BF16 : t;
-  RtGemm gemm = {t, out, m, n, k, false, true, operand(a, g, t, m * k, 0, &err),
-                 operand(a, g, t, n * k, 1, &err), operand(a, g, out, m * n, 2, &err)};
+  RtType out = t == RT_I8                     ? RT_I32
+               : t == RT_TF32                 ? RT_F32
+               : t == RT_E4M3 || t == RT_E5M2 ? RT_BF16
+                                              : t;
+  RtGemm gemm = {.in = t, .out = out, .m = m, .n = n, .k = k, .trans_b = true};
+  gemm.a = operand(a, g, t, m * k, 0, &err);
+  gemm.b = operand(a, g, t, n * k, 1, &err);
+  gemm.c = operand(a, g, out, m * n, 2, &err);
   RtBlas *blas;
   need(rt_blas_new(g, &gemm, &blas, &err), &err);
   RtContender it = {"cublasLt", rt_blas_launch, blas};
@@ -34,7 +40,8 @@ static void measure(RtGpu *g, RtType t, int64_t m, int64_t n, int64_t k) {
   need(rt_bench(g, &it, 1, &(RtBenchOptions){0}, &time, &err), &err);
   char *name = arena_printf(a, "cublasLt %s %lldx%lldx%lld", rt_type_name(t), (long long)m,
                             (long long)n, (long long)k);
-  RtReport report = {name, rt_gpu_info(g), &time, NULL, 2.0 * (double)m * (double)n * (double)k, 0, false};
+  RtReport report = {.kernel = name, .gpu = rt_gpu_info(g), .time = &time};
+  report.flops = 2.0 * (double)m * (double)n * (double)k;
   rt_report_text(&line, &report);
   puts(buf_str(&line));
   fflush(stdout);

@@ -1,4 +1,4 @@
-// Timing: bursts of launches between two events, contenders taking turns. The method and its numbers are
+// Timing: bursts of launches between two events, contenders taking turns. The numbers are from
 // DESIGN.md section 8: GPUs throttle under sustained load, so bursts are short and rests long.
 // SPDX-License-Identifier: MIT
 #include "cuda.h"
@@ -17,7 +17,7 @@ enum {
 };
 #define DEFAULT_IDLE_S 0.3
 #define DEFAULT_BURST_MS 10.0
-#define LONGEST_BURST_MS 200.0 // MIN_LAUNCHES of a very slow kernel would heat the GPU, and are not needed
+#define LONGEST_BURST_MS 200.0 // fewer than MIN_LAUNCHES of a very slow kernel do, and heat less
 #define SHORT_LAUNCH_MS 0.03
 
 typedef struct {
@@ -176,8 +176,8 @@ static int by_value(const void *a, const void *b) {
 
 double rt_median(double *samples, int n, double *lo, double *hi) {
   qsort(samples, (size_t)n, sizeof *samples, by_value);
-  // Each sample lies below the population's median with probability 1/2: leave out `cut` order statistics
-  // at each end while the binomial mass beyond stays within 2.5 % a side.
+  // Each sample lies below the population's median with probability 1/2: leave out `cut` order
+  // statistics at each end while the binomial mass beyond stays within 2.5 % a side.
   int cut = 0;
   double choose = 1, below = pow(0.5, n);
   for (int k = 1; k < n; k++) {

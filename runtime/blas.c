@@ -33,8 +33,8 @@ struct RtBlas {
 static void *open_library(Arena *a) {
   const char *own = getenv("TLC_CUBLASLT"), *home = getenv("CUDA_HOME");
   if (own && *own) return dlopen(own, RTLD_NOW | RTLD_LOCAL);
-  const char *const folders[] = {
-    "", home && *home ? arena_printf(a, "%s/lib64/", home) : "", "/usr/local/cuda/lib64/"};
+  const char *const folders[] = {"", home && *home ? arena_printf(a, "%s/lib64/", home) : "",
+                                 "/usr/local/cuda/lib64/"};
   const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
   for (size_t i = 0; i < LEN(folders) * LEN(names); i++) {
     const char *path = arena_printf(a, "%s%s", folders[i / LEN(names)], names[i % LEN(names)]);
@@ -56,9 +56,9 @@ static RtStatus load(RtBlas *b, Buf *err) {
     size_t at;
   } functions[] = {
 #define LT(field, name, params) {name, offsetof(Library, field)},
-    CUBLASLT_FUNCTIONS(LT)
+      CUBLASLT_FUNCTIONS(LT)
 #undef LT
-    {"cublasLtGetStatusName", offsetof(Library, status_name)},
+          {"cublasLtGetStatusName", offsetof(Library, status_name)},
   };
   for (size_t i = 0; i < LEN(functions); i++) {
     void *f = dlsym(library, functions[i].name);
@@ -121,23 +121,26 @@ static RtStatus set_transpose(RtBlas *b, int attribute, bool transposed, Buf *er
   return result(b, b->lib.desc_set(b->desc, attribute, &op, sizeof op), "cublasLt", err);
 }
 
-// A row-major matrix is its transpose in column-major order, which the library defaults to. So it computes
-// C' = op(B)' op(A)': its first operand is our B, its second our A, and the flags stay.
+// A row-major matrix is its transpose in column-major order, which the library defaults to. So it
+// computes C' = op(B)' op(A)': its first operand is our B, its second our A, and the flags stay.
 static RtStatus describe(RtBlas *b, Buf *err) {
   const RtGemm *g = &b->gemm;
   int in = cuda_type(g->in), out = cuda_type(g->out);
   if (in < 0 || out < 0) {
-    buf_printf(err, "cuBLAS has no product of %s into %s", rt_type_name(g->in), rt_type_name(g->out));
+    buf_printf(err, "cuBLAS has no product of %s into %s", rt_type_name(g->in),
+               rt_type_name(g->out));
     return RT_MISSING;
   }
   uint64_t m = (uint64_t)g->m, n = (uint64_t)g->n, k = (uint64_t)g->k;
   const Library *l = &b->lib;
   size_t workspace = WORKSPACE;
   int status = l->desc_new(&b->desc, compute_type(g->in), scale_type(b));
-  if (!status) status = l->layout_new(&b->a, in, g->trans_b ? k : n, g->trans_b ? n : k,
-                                      g->trans_b ? g->k : g->n);
-  if (!status) status = l->layout_new(&b->b, in, g->trans_a ? m : k, g->trans_a ? k : m,
-                                      g->trans_a ? g->m : g->k);
+  if (!status)
+    status =
+        l->layout_new(&b->a, in, g->trans_b ? k : n, g->trans_b ? n : k, g->trans_b ? g->k : g->n);
+  if (!status)
+    status =
+        l->layout_new(&b->b, in, g->trans_a ? m : k, g->trans_a ? k : m, g->trans_a ? g->m : g->k);
   if (!status) status = l->layout_new(&b->c, out, n, m, g->n);
   if (!status) status = l->preference_new(&b->preference);
   if (!status)

@@ -53,8 +53,8 @@ const char *rt_nvcc(Arena *a, Buf *err) {
 
 /* Running it */
 
-// Runs a program in a folder. Its stdout and stderr go to `out`. Returns its exit status, or -1 with
-// errno set where it did not start or was killed (EINTR).
+// Runs a program in a folder. Its stdout and stderr go to `out`. Returns its exit status, or -1
+// with errno set where it did not start or was killed (EINTR).
 static int run_in(const char *folder, char *const *argv, Buf *out) {
   int ends[2], status = 0;
   if (pipe2(ends, O_CLOEXEC)) return -1;
@@ -92,7 +92,8 @@ typedef VEC(char *) Args;
 
 static void add(Arena *a, Args *args, const char *s) { vec_push(a, args, arena_str(a, s)); }
 
-static char **command(Arena *a, const RtBuild *b, const char *nvcc, const char *in, const char *out) {
+static char **command(Arena *a, const RtBuild *b, const char *nvcc, const char *in,
+                      const char *out) {
   Args args = {0};
   add(a, &args, nvcc);
   add(a, &args, "-std=c++17");

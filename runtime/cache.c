@@ -36,8 +36,10 @@ const char *cache_root(Arena *a, Buf *err) {
   else if (home && home[0] == '/') path = arena_printf(a, "%s/.cache/tlc", home);
   else path = arena_printf(a, "/tmp/tlc-%ld", (long)geteuid());
   if (make_folders(path) && is_private(path)) return path;
-  buf_printf(err, "cannot use the cache folder %s: it must be a folder that only you can write to; "
-                  "set XDG_CACHE_HOME to a place for it", path);
+  buf_printf(err,
+             "cannot use the cache folder %s: it must be a folder that only you can write to; "
+             "set XDG_CACHE_HOME to a place for it",
+             path);
   return NULL;
 }
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-// Both bands hold one pattern. The band behind starts at the tensor's last byte + 1, so that a store one
-// element too far is seen.
+// Both bands hold one pattern. The band behind starts at the tensor's last byte + 1, so that a
+// store one element too far is seen.
 enum { GUARD = 4096, GUARD_BYTE = 0xa5 };
 
 typedef struct {
@@ -51,7 +51,7 @@ static RtStatus bind(RtCall *c, const RtArg *args, Buf *err) {
     bool workspace = has_workspace && i == n - 1;
     c->tensors[i].host = workspace ? NULL : args[i].host;
     c->tensors[i].bytes =
-      workspace ? (size_t)rt_kernel_workspace(c->kernel, c->values) : args[i].bytes;
+        workspace ? (size_t)rt_kernel_workspace(c->kernel, c->values) : args[i].bytes;
     RtStatus s = allocate(c, i, err);
     if (s != RT_OK) return s;
   }

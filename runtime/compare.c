@@ -8,8 +8,8 @@
 // 64-bit integers differ exactly: as doubles, neighbours past 2^53 would be equal.
 static bool same_bits(RtType t, const void *got, const void *want, int64_t i) {
   size_t size = (size_t)rt_type_bits(t) / 8;
-  return size && !memcmp((const char *)got + (size_t)i * size,
-                         (const char *)want + (size_t)i * size, size);
+  return size &&
+         !memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size, size);
 }
 
 static bool is_wide_integer(RtType t) { return t == RT_I64 || t == RT_U64; }

@@ -1,6 +1,6 @@
-// What this room uses of the CUDA driver API and of cublasLt, declared here so that neither CUDA's headers
-// nor -lcuda are needed to build tlc. Values: CUDA 12.4 to 13, cuda.h and cublasLt.h, where they are part of
-// the ABI; tests/unit/test_runtime.c compares them with those headers where they are installed.
+// What this room uses of the CUDA driver API and of cublasLt, declared here so that neither CUDA's
+// headers nor -lcuda are needed to build tlc. The values are part of those ABIs, 12.4 to 13;
+// tests/unit/test_cuda_abi.c compares them with the headers where they are installed.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_RUNTIME_CUDA_H
 #define TLC_RUNTIME_CUDA_H

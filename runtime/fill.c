@@ -25,8 +25,9 @@ static unsigned draw16(uint64_t key, int64_t i) {
   return (unsigned)(draw(key, (uint64_t)i / 4) >> (i % 4 * 16)) & 0xffff;
 }
 
-/* N(0,1) by inverting the distribution: quantile[i] is the point with i / CELLS of the mass below it. A
-   cell is drawn, and a point within it; a 16-bit or smaller type takes the cell's middle (by mass). */
+/* N(0,1) by inverting the distribution: quantile[i] is the point with i / CELLS of the mass below
+   it. A cell is drawn, and a point within it; a 16-bit or smaller type takes the cell's middle (by
+   mass). */
 
 enum { CELLS = 1 << 16 };
 
@@ -74,8 +75,7 @@ static void fill_normal(void *data, RtType type, int64_t count, uint64_t key) {
     return;
   }
   if (count < CELLS) { // not worth rounding the whole table
-    for (int64_t i = 0; i < count; i++)
-      rt_set(type, data, i, (double)middle[draw16(key, i)]);
+    for (int64_t i = 0; i < count; i++) rt_set(type, data, i, (double)middle[draw16(key, i)]);
     return;
   }
   uint16_t rounded[CELLS];

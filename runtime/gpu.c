@@ -46,7 +46,7 @@ static RtStatus load_driver(RtGpu *g, Buf *err) {
     size_t at;
   } functions[] = {
 #define CU(field, name, params) {name, offsetof(Driver, field)},
-    CUDA_DRIVER_FUNCTIONS(CU)
+      CUDA_DRIVER_FUNCTIONS(CU)
 #undef CU
   };
   for (size_t i = 0; i < LEN(functions); i++) {
@@ -154,8 +154,8 @@ void rt_gpu_free(RtGpu *g, void *device) {
   g->driver.free((DevicePtr)(uintptr_t)device);
 }
 
-// Copies are in the stream's order, and done when the call returns: the stream does not wait for, nor is
-// waited for by, the default stream that the plain copies use.
+// Copies are in the stream's order, and done when the call returns: the stream does not wait for,
+// nor is waited for by, the default stream that the plain copies use.
 static RtStatus copied(RtGpu *g, int result, const char *what, Buf *err) {
   if (result == CU_SUCCESS) result = g->driver.stream_wait(g->stream);
   return gpu_result(g, result, what, err);
@@ -178,8 +178,7 @@ RtStatus rt_gpu_download(RtGpu *g, void *host, const void *device, size_t bytes,
 RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err) {
   if (bytes == 0) return RT_OK;
   gpu_enter(g);
-  int result =
-    g->driver.set((DevicePtr)(uintptr_t)device, (unsigned char)byte, bytes, g->stream);
+  int result = g->driver.set((DevicePtr)(uintptr_t)device, (unsigned char)byte, bytes, g->stream);
   return gpu_result(g, result, "filling GPU memory", err);
 }
 
@@ -201,10 +200,11 @@ static int wait_until(const RtGpu *g, double deadline) {
 
 RtStatus rt_gpu_sync(RtGpu *g, Buf *err) {
   gpu_enter(g);
-  int result = g->limit > 0 ? wait_until(g, seconds_now() + g->limit)
-                            : g->driver.stream_wait(g->stream);
+  int result =
+      g->limit > 0 ? wait_until(g, seconds_now() + g->limit) : g->driver.stream_wait(g->stream);
   if (result != CU_NOT_READY) return gpu_result(g, result, "running on the GPU", err);
   g->lost = true;
-  buf_printf(err, "the GPU did not finish within %g s: the kernel hangs, or takes longer", g->limit);
+  buf_printf(err, "the GPU did not finish within %g s: the kernel hangs, or takes longer",
+             g->limit);
   return RT_FAILED;
 }

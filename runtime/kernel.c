@@ -27,38 +27,43 @@ struct RtKernel {
 };
 
 static const char *const c_types[RT_TYPE_COUNT] = {
-  [RT_BOOL] = "bool",    [RT_I4] = "int8_t",    [RT_U4] = "uint8_t",   [RT_I8] = "int8_t",
-  [RT_U8] = "uint8_t",   [RT_I16] = "int16_t",  [RT_U16] = "uint16_t", [RT_I32] = "int32_t",
-  [RT_U32] = "uint32_t", [RT_I64] = "int64_t",  [RT_U64] = "uint64_t", [RT_E4M3] = "uint8_t",
-  [RT_E5M2] = "uint8_t", [RT_F16] = "uint16_t", [RT_BF16] = "uint16_t", [RT_TF32] = "float",
-  [RT_F32] = "float",    [RT_F64] = "double",
+    [RT_BOOL] = "bool",    [RT_I4] = "int8_t",    [RT_U4] = "uint8_t",    [RT_I8] = "int8_t",
+    [RT_U8] = "uint8_t",   [RT_I16] = "int16_t",  [RT_U16] = "uint16_t",  [RT_I32] = "int32_t",
+    [RT_U32] = "uint32_t", [RT_I64] = "int64_t",  [RT_U64] = "uint64_t",  [RT_E4M3] = "uint8_t",
+    [RT_E5M2] = "uint8_t", [RT_F16] = "uint16_t", [RT_BF16] = "uint16_t", [RT_TF32] = "float",
+    [RT_F32] = "float",    [RT_F64] = "double",
 };
 
 // Arguments lo..hi-1 of the launcher, each followed by a comma and a space.
 static void put_args(Buf *out, const RtSource *s, int lo, int hi) {
   for (int i = lo; i < hi; i++)
-    buf_printf(out, "*(%s *)(a + %d), ", s->params[i].pointer ? "void *" : c_types[s->params[i].type],
-               8 * i);
+    buf_printf(out, "*(%s *)(a + %d), ",
+               s->params[i].pointer ? "void *" : c_types[s->params[i].type], 8 * i);
 }
 
 static void put_caller(Buf *out, const RtSource *s) {
   int before_workspace = s->n - s->has_workspace;
   const char *symbol = s->symbol;
-  buf_printf(out, "\n// The caller that tlc --run and --bench append.\n"
-                  "#include <stddef.h>\n#include <stdint.h>\n#include <cuda_runtime_api.h>\n"
-                  "extern \"C\" int tlc_rt_launch(char *a, void *stream) {\n  return (int)%s(",
+  buf_printf(out,
+             "\n// The caller that tlc --run and --bench append.\n"
+             "#include <stddef.h>\n#include <stdint.h>\n#include <cuda_runtime_api.h>\n"
+             "extern \"C\" int tlc_rt_launch(char *a, void *stream) {\n  return (int)%s(",
              symbol);
   put_args(out, s, 0, s->n);
   buf_puts(out, "(cudaStream_t)stream);\n}\n");
   if (s->has_check) {
-    buf_printf(out, "extern \"C\" int tlc_rt_check(char *a, char *text, size_t n) {\n"
-                    "  return (int)%s_check(", symbol);
+    buf_printf(out,
+               "extern \"C\" int tlc_rt_check(char *a, char *text, size_t n) {\n"
+               "  return (int)%s_check(",
+               symbol);
     put_args(out, s, 0, before_workspace);
     buf_puts(out, "text, n);\n}\n");
   }
   if (s->has_workspace) {
-    buf_printf(out, "extern \"C\" long long tlc_rt_workspace(char *a) {\n"
-                    "  return (long long)%s_workspace(", symbol);
+    buf_printf(out,
+               "extern \"C\" long long tlc_rt_workspace(char *a) {\n"
+               "  return (long long)%s_workspace(",
+               symbol);
     put_args(out, s, before_workspace - s->sizes, before_workspace);
     if (s->sizes) out->len -= 2; // the last comma and space
     buf_puts(out, ");\n}\n");

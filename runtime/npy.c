@@ -1,5 +1,5 @@
-// NumPy's .npy files. Format: numpy.lib.format, versions 1.0, 2.0 and 3.0: the magic string, two version
-// bytes, a little-endian header length (2 bytes in 1.0, else 4), a Python dict literal, the data.
+// NumPy's .npy files, format versions 1.0, 2.0 and 3.0 (numpy.lib.format): the magic string, two
+// version bytes, a little-endian header length (2 bytes in 1.0, else 4), a Python dict, the data.
 // SPDX-License-Identifier: MIT
 #include "runtime.h"
 
@@ -115,8 +115,8 @@ static bool take_descr(Scan *s, RtType *out) {
   if (type_of_descr(descr, out)) return true;
   const char *why = descr[0] == '>' ? " (big endian)" : "";
   buf_printf(s->err,
-             "the .npy element type '%s'%s is not supported; little-endian bool, integers of 8 to 64 "
-             "bits and floats of 16 to 64 are",
+             "the .npy element type '%s'%s is not supported; little-endian bool, integers of 8 to "
+             "64 bits and floats of 16 to 64 are",
              descr, why);
   return false;
 }
@@ -128,8 +128,10 @@ static bool scan_dict(Scan *s, RtArray *out, bool *fortran) {
   while (!take(s, "}")) {
     char key[16];
     if (!take_string(s, key, sizeof key, "a key")) return false;
-    int bit = !strcmp(key, "descr") ? DESCR : !strcmp(key, "fortran_order") ? ORDER
-              : !strcmp(key, "shape") ? SHAPE : 0;
+    int bit = !strcmp(key, "descr")           ? DESCR
+              : !strcmp(key, "fortran_order") ? ORDER
+              : !strcmp(key, "shape")         ? SHAPE
+                                              : 0;
     if (!bit || (seen & bit)) {
       buf_printf(s->err, "the .npy header has the %s key '%s'", bit ? "repeated" : "unknown", key);
       return false;
@@ -296,8 +298,8 @@ RtStatus rt_npy_read(Arena *a, const char *path, RtArray *out, Buf *err) {
   return status;
 }
 
-// What a file for the array says of itself: raw bits for types that NumPy lacks. False where a sub-byte
-// type's last dimension is odd, as its pairs would not be rows of bytes.
+// What a file for the array says of itself: raw bits for types that NumPy lacks. False where a
+// sub-byte type's last dimension is odd, as its pairs would not be rows of bytes.
 static bool file_form(const RtArray *array, RtArray *out) {
   *out = *array;
   int bits = rt_type_bits(array->type);

@@ -29,7 +29,8 @@ void rt_report_text(Buf *out, const RtReport *r) {
 static void timing_json(Buf *out, const RtTiming *t) {
   buf_puts(out, "{\"name\": ");
   rt_json_string(out, t->name);
-  buf_printf(out, ", \"us\": %.6g, \"us_interval\": [%.6g, %.6g], \"rounds\": %d, \"launches\": %d}",
+  buf_printf(out,
+             ", \"us\": %.6g, \"us_interval\": [%.6g, %.6g], \"rounds\": %d, \"launches\": %d}",
              t->us, t->us_lo, t->us_hi, t->rounds, t->launches);
 }
 
@@ -39,7 +40,8 @@ void rt_report_json(Buf *out, const RtReport *r) {
   rt_json_string(out, r->kernel);
   buf_puts(out, ", \"gpu\": ");
   rt_json_string(out, r->gpu->name);
-  buf_printf(out, ", \"sm\": %d, \"l2\": \"%s\", \"time\": ", r->gpu->sm, r->cold_l2 ? "cold" : "warm");
+  buf_printf(out, ", \"sm\": %d, \"l2\": \"%s\", \"time\": ", r->gpu->sm,
+             r->cold_l2 ? "cold" : "warm");
   timing_json(out, t);
   if (r->flops > 0) buf_printf(out, ", \"tflops\": %.6g", per_second(r->flops, t) * 1e-12);
   if (r->bytes > 0) buf_printf(out, ", \"gbytes\": %.6g", per_second(r->bytes, t) * 1e-9);

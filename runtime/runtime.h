@@ -1,13 +1,13 @@
-// runtime: what --run, --bench and --tune need of a machine: arrays in .npy files, deterministic inputs,
-// comparison, nvcc, the GPU through libcuda, timing, and cuBLAS to compare with. No compiler headers.
+// runtime: what --run, --bench and --tune need of a machine: arrays in files, inputs, comparison,
+// nvcc, the GPU through libcuda, timing, and cuBLAS to compare with. No compiler headers.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_RUNTIME_H
 #define TLC_RUNTIME_H
 
 #include "base/base.h"
 
-// How a call that depends on the world ended. Every function that takes `Buf *err` appends one sentence
-// without a newline where it does not return RT_OK: what, its value, and the rule it broke.
+// How a call that depends on the world ended. Every function that takes `Buf *err` appends one
+// sentence without a newline where it does not return RT_OK: what, its value, the rule it broke.
 typedef enum {
   RT_OK,
   RT_FAILED,  // wrong input, a failed check, a failed compilation or launch
@@ -44,17 +44,18 @@ double rt_get(RtType t, const void *data, int64_t i);
 // Rounds once to the type, as base/numeric.h does; integers are cut toward zero and wrap.
 void rt_set(RtType t, void *data, int64_t i, double value);
 
-/* npy.c: NumPy's .npy format, versions 1 to 3 (numpy.lib.format). bf16 and fp8 travel as raw bits in
-   uint16 and uint8; int4 as uint8 pairs with half the last dimension. */
+/* npy.c: NumPy's .npy format, versions 1 to 3 (numpy.lib.format). bf16 and fp8 travel as raw bits
+   in uint16 and uint8; int4 as uint8 pairs with half the last dimension. */
 
-// Reads a file of any supported type; Fortran order is transposed to row-major. The data lives in `a`.
+// Reads a file of any supported type into `a`; Fortran order is transposed to row-major.
 RtStatus rt_npy_read(Arena *a, const char *path, RtArray *out, Buf *err);
 // Reads a file into an array of known type and shape, whose data the caller owns; the file must
 // agree. `name` is what the array is called in messages.
 RtStatus rt_npy_load(const char *path, const char *name, const RtArray *into, Buf *err);
 RtStatus rt_npy_write(const char *path, const RtArray *array, Buf *err);
 // Where the data starts and what it is, from the file's first `n` bytes; `fortran` says the order.
-bool rt_npy_header(const void *bytes, size_t n, RtArray *out, bool *fortran, size_t *data_at, Buf *err);
+bool rt_npy_header(const void *bytes, size_t n, RtArray *out, bool *fortran, size_t *data_at,
+                   Buf *err);
 
 /* fill.c: inputs that depend on the seed alone, not on the machine's threads or on libc's rand */
 
@@ -62,7 +63,7 @@ typedef enum {
   RT_NORMAL,   // floats N(0,1); integers as RT_INTEGERS
   RT_INTEGERS, // -4..4, unsigned 0..4, bool 0 and 1, also as integer-valued floats
   RT_ZEROS,
-  RT_BITS,   // any bit pattern, NaN included; bool 0 and 1. For timing integers: small ones run faster
+  RT_BITS,   // any bit pattern, NaN included; bool 0 and 1. To time integers: small ones run faster
   RT_POISON, // floats NaN, other types bytes of 0xcd: for what a kernel must write
 } RtFill;
 
@@ -105,12 +106,12 @@ typedef struct {
 
 // Path of nvcc, or NULL: $CUDACXX, $CUDA_HOME/bin, $PATH, /usr/local/cuda/bin, in this order.
 const char *rt_nvcc(Arena *a, Buf *err);
-// Compiles; *path (in `a`) names the result, which the cache owns. On failure err holds what nvcc said.
-// *log, if wanted, gets nvcc's text of a successful run ("" when it came from the cache).
+// Compiles; *path (in `a`) names the result, which the cache owns. On failure err holds what nvcc
+// said. *log, if wanted, gets its text of a successful run, and nothing when the cache had it.
 RtStatus rt_build(Arena *a, const RtBuild *b, const char **path, Buf *log, Buf *err);
 
-/* kernel.c: a generated .cu as a loaded library. A caller for the launcher's exact signature is appended to
-   the text, so the C++ compiler, not a guess at the ABI, passes the arguments. */
+/* kernel.c: a generated .cu as a loaded library. A caller for the launcher's exact signature is
+   appended to the text, so the C++ compiler, not a guess at the ABI, passes the arguments. */
 
 typedef struct {
   RtType type;
@@ -128,9 +129,9 @@ typedef struct {
   const char *symbol; // extern "C" cudaError_t symbol(params..., cudaStream_t)
   const RtParam *params;
   int n;
-  bool has_check; // extern "C" cudaError_t symbol_check(params without workspace..., char *, size_t)
-  int sizes;      // how many of the params are symbolic sizes: the last ones before the workspace
-  bool has_workspace; // the last param; extern "C" size_t or int64_t symbol_workspace(sizes...)
+  bool has_check;     // cudaError_t symbol_check(params but the workspace..., char *, size_t)
+  int sizes;          // how many params are symbolic sizes: the last ones before the workspace
+  bool has_workspace; // the last param; size_t symbol_workspace(sizes...) gives its bytes
   RtBuild build;      // kind is taken as RT_SHARED
 } RtSource;
 
@@ -172,8 +173,8 @@ void rt_gpu_free(RtGpu *g, void *device);
 RtStatus rt_gpu_upload(RtGpu *g, void *device, const void *host, size_t bytes, Buf *err);
 RtStatus rt_gpu_download(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err);
 RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err); // on the stream
-// Waits for the stream. Errors of earlier launches appear here, by name. After a fault, or when the time
-// limit has passed (a hang), the context is lost: end the process with _exit.
+// Waits for the stream. Errors of earlier launches appear here, by name. After a fault, or when the
+// time limit has passed (a hang), the context is lost: end the process with _exit.
 RtStatus rt_gpu_sync(RtGpu *g, Buf *err);
 void rt_gpu_limit(RtGpu *g, double seconds); // for each wait from now on; 0, as at first: no limit
 
@@ -233,17 +234,17 @@ double rt_median(double *samples, int n, double *lo, double *hi);
 /* blas.c: cublasLt as a contender */
 
 typedef struct {
-  RtType in, out;    // f16, bf16, tf32, f32, f64, int8, fp8; products accumulate in f32, int32 or f64
+  RtType in, out; // f16, bf16, tf32, f32, f64, int8, fp8; sums in f32, of int8 int32, of f64 f64
   int64_t m, n, k;
-  bool trans_a, trans_b; // C[m,n] = op(A) op(B), all row-major; trans_a: A is [k,m]; trans_b: B is [n,k]
+  bool trans_a, trans_b; // C[m,n] = op(A) op(B), row-major; trans_a: A is [k,m]; trans_b: B [n,k]
   const void *a, *b;     // device
   void *c;
 } RtGemm;
 
 typedef struct RtBlas RtBlas;
 
-// Times the library's first 8 heuristics (64 MiB workspace) and keeps the best; this and every launch
-// overwrite c. RT_MISSING where the library or an algorithm for this layout and type is not there.
+// Times the library's first 8 heuristics (64 MiB workspace) and keeps the best; this and every
+// launch overwrite c. RT_MISSING where the library, or an algorithm for the types, is not there.
 RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch

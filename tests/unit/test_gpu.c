@@ -1,4 +1,4 @@
-// runtime on a GPU: memory, launches, errors by name, guard bands, hangs, timing, cuBLAS. Skips without one.
+// runtime on a GPU: memory, launches, errors, guards, hangs, timing, cuBLAS. Skips without one.
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
 
@@ -50,22 +50,24 @@ START_TEST(device_facts) {
 }
 END_TEST
 
-// y = s x + y on n elements; with `past`, also on the elements before and behind; with `spin`, after
-// some seconds.
+// y = s x + y on n elements; with `past`, also on the elements before and behind; with `spin`,
+// after some seconds.
 static const char axpy_cu[] =
-  "#include <stdint.h>\n"
-  "__global__ void axpy_k0(const float *x, float *y, float s, int64_t n, int past, int spin) {\n"
-  "  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
-  "  long long start = clock64();\n  while (spin && clock64() - start < 4000000000) {}\n"
-  "  if (i < n) y[i] += s * x[i];\n"
-  "  if (i == 0 && past > 0) y[n - 1 + past] = 1;\n"
-  "  if (i == 0 && past < 0) y[past] = 1;\n"
-  "}\n"
-  "extern \"C\" cudaError_t axpy(const void *x, void *y, float s, int64_t n, int32_t past, int32_t spin,\n"
-  "    cudaStream_t stream) {\n"
-  "  if (n < 0) return cudaErrorInvalidValue;\n"
-  "  axpy_k0<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>((const float *)x, (float *)y, s, n, past, spin);\n"
-  "  return cudaPeekAtLastError();\n}\n";
+    "#include <stdint.h>\n"
+    "__global__ void axpy_k0(const float *x, float *y, float s, int64_t n, int past, int spin) {\n"
+    "  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "  long long start = clock64();\n  while (spin && clock64() - start < 4000000000) {}\n"
+    "  if (i < n) y[i] += s * x[i];\n"
+    "  if (i == 0 && past > 0) y[n - 1 + past] = 1;\n"
+    "  if (i == 0 && past < 0) y[past] = 1;\n"
+    "}\n"
+    "extern \"C\" cudaError_t axpy(const void *x, void *y, float s, int64_t n, int32_t past, "
+    "int32_t spin,\n"
+    "    cudaStream_t stream) {\n"
+    "  if (n < 0) return cudaErrorInvalidValue;\n"
+    "  axpy_k0<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>((const float *)x, (float *)y, s, "
+    "n, past, spin);\n"
+    "  return cudaPeekAtLastError();\n}\n";
 
 typedef struct {
   RtKernel *kernel;
@@ -75,17 +77,24 @@ typedef struct {
 } Axpy;
 
 static Axpy axpy(int64_t n, int past, int spin) {
-  static const RtParam params[] = {{RT_F32, true}, {RT_F32, true}, {RT_F32, false},
+  static const RtParam params[] = {{RT_F32, true},  {RT_F32, true},  {RT_F32, false},
                                    {RT_I64, false}, {RT_I32, false}, {RT_I32, false}};
-  RtSource s = {"axpy", params, LEN(params), false, 0, false,
-                {.text = axpy_cu, .len = sizeof axpy_cu - 1, .arch = rt_gpu_info(gpu)->arch}};
+  RtSource s = {.symbol = "axpy",
+                .params = params,
+                .n = LEN(params),
+                .build = {.text = axpy_cu,
+                          .len = sizeof axpy_cu - 1,
+                          .arch = rt_gpu_info(gpu)->arch}};
   Axpy a = {.x = NEWN(arena, float, n), .y = NEWN(arena, float, n), .n = n};
   size_t bytes = (size_t)n * 4;
   rt_fill(a.x, RT_F32, n, RT_INTEGERS, 1, 0);
   rt_fill(a.y, RT_F32, n, RT_INTEGERS, 1, 1);
-  RtArg args[] = {{params[0], a.x, bytes, {0}}, {params[1], a.y, bytes, {0}},
-                  {.param = params[2], .scalar = {.f = 3}}, {.param = params[3], .scalar = {.i = n}},
-                  {.param = params[4], .scalar = {.i = past}}, {.param = params[5], .scalar = {.i = spin}}};
+  RtArg args[] = {{params[0], a.x, bytes, {0}},
+                  {params[1], a.y, bytes, {0}},
+                  {.param = params[2], .scalar = {.f = 3}},
+                  {.param = params[3], .scalar = {.i = n}},
+                  {.param = params[4], .scalar = {.i = past}},
+                  {.param = params[5], .scalar = {.i = spin}}};
   EXPECT_OK(rt_kernel_load(&s, &a.kernel, &err));
   EXPECT_OK(rt_call_new(gpu, a.kernel, args, LEN(args), &a.call, &err));
   return a;
@@ -118,7 +127,8 @@ START_TEST(stray_writes) {
   if (!gpu && _i > 0) return;
   if (skipped("stray_writes")) return;
   static const int pasts[] = {1, 1024, -1};
-  static const char *const words[] = {"argument 1: byte 1 past its end", "argument 1: byte 4093 past its end",
+  static const char *const words[] = {"argument 1: byte 1 past its end",
+                                      "argument 1: byte 4093 past its end",
                                       "argument 1: byte 1 before its start"};
   Axpy a = axpy(999, pasts[_i], 0);
   EXPECT_OK(rt_call_launch(a.call, rt_gpu_stream(gpu), &err));
@@ -156,7 +166,8 @@ END_TEST
 START_TEST(timing) {
   if (skipped("timing")) return;
   Axpy one = axpy(20 << 20, 0, 0), two = axpy(40 << 20, 0, 0), tiny = axpy(1 << 10, 0, 0);
-  RtContender list[] = {{"one", rt_call_launch, one.call}, {"two", rt_call_launch, two.call},
+  RtContender list[] = {{"one", rt_call_launch, one.call},
+                        {"two", rt_call_launch, two.call},
                         {"tiny", rt_call_launch, tiny.call}};
   RtTiming t[3], cold[3];
   RtBenchOptions o = {.idle_s = 0.02};
@@ -164,8 +175,8 @@ START_TEST(timing) {
   o.cold_l2 = true;
   EXPECT_OK(rt_bench(gpu, list, 3, &o, cold, &err));
   for (int i = 0; i < 3; i++)
-    printf("axpy %-5s warm %8.2f us (%.2f to %.2f, %d launches), cold %8.2f us\n", t[i].name, t[i].us,
-           t[i].us_lo, t[i].us_hi, t[i].launches, cold[i].us);
+    printf("axpy %-5s warm %8.2f us (%.2f to %.2f, %d launches), cold %8.2f us\n", t[i].name,
+           t[i].us, t[i].us_lo, t[i].us_hi, t[i].launches, cold[i].us);
   ck_assert(t[0].ratio == 1 && t[1].ratio > 0.4 && t[1].ratio < 0.65);
   ck_assert(cold[1].ratio > 0.4 && cold[1].ratio < 0.65);
   ck_assert(t[2].us < 10 && t[2].us <= cold[2].us);
@@ -176,15 +187,16 @@ START_TEST(timing) {
 }
 END_TEST
 
-/* cuBLAS: every type and transpose, rectangular, against a sum of integers that is exact in every type */
+/* cuBLAS: every type and transpose, rectangular, against sums of integers, exact in every type */
 
 static const struct {
   RtType in, out;
   bool only_nt; // the library has these types for A B' alone
 } products[] = {
-  {RT_F16, RT_F16, false},  {RT_F16, RT_F32, false}, {RT_BF16, RT_BF16, false}, {RT_BF16, RT_F32, false},
-  {RT_TF32, RT_F32, false}, {RT_F32, RT_F32, false}, {RT_F64, RT_F64, false},   {RT_I8, RT_I32, true},
-  {RT_E4M3, RT_F16, true},  {RT_E4M3, RT_F32, true},
+    {RT_F16, RT_F16, false},  {RT_F16, RT_F32, false},  {RT_BF16, RT_BF16, false},
+    {RT_BF16, RT_F32, false}, {RT_TF32, RT_F32, false}, {RT_F32, RT_F32, false},
+    {RT_F64, RT_F64, false},  {RT_I8, RT_I32, true},    {RT_E4M3, RT_F16, true},
+    {RT_E4M3, RT_F32, true},
 };
 enum { PRODUCTS = sizeof products / sizeof products[0], M = 48, N = 80, K = 112 };
 
@@ -200,7 +212,8 @@ START_TEST(cublas_products) {
   if (skipped("cublas_products")) return;
   RtType in = products[_i / 4].in, out = products[_i / 4].out;
   bool ta = _i & 1, tb = _i & 2;
-  size_t an = rt_type_bytes(in, M * K), bn = rt_type_bytes(in, K * N), cn = rt_type_bytes(out, M * N);
+  size_t an = rt_type_bytes(in, M * K), bn = rt_type_bytes(in, K * N),
+         cn = rt_type_bytes(out, M * N);
   char *a = arena_alloc(arena, an), *b = arena_alloc(arena, bn), *c = arena_alloc(arena, cn);
   void *da, *db, *dc;
   rt_fill(a, in, M * K, RT_INTEGERS, 3, 0);
@@ -227,8 +240,9 @@ START_TEST(cublas_products) {
       for (int j = 0; j < N; j++) {
         uint64_t want = 0; // rounded to the output type, which bf16 needs past 256
         rt_set(out, &want, 0, expected(a, b, in, ta, tb, i, j));
-        ck_assert_msg(rt_get(out, c, i * N + j) == rt_get(out, &want, 0), "%s [%d, %d]: %g, want %g",
-                      rt_type_name(in), i, j, rt_get(out, c, i * N + j), rt_get(out, &want, 0));
+        ck_assert_msg(rt_get(out, c, i * N + j) == rt_get(out, &want, 0),
+                      "%s [%d, %d]: %g, want %g", rt_type_name(in), i, j, rt_get(out, c, i * N + j),
+                      rt_get(out, &want, 0));
       }
     rt_blas_free(blas);
   }

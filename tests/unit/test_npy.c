@@ -47,8 +47,8 @@ static void expect_refusal(const char *dict, size_t n, const char *words) {
   ck_assert_msg(strstr(buf_str(&err), words), "'%s' lacks '%s'", buf_str(&err), words);
 }
 
-// What np.save writes for np.arange(6, dtype='<f4').reshape(2, 3), as its documentation lays it out:
-// 128 bytes of header, of which 118 are the dict, spaces and a newline.
+// What np.save writes for np.arange(6, dtype='<f4').reshape(2, 3), as its documentation lays it
+// out: 128 bytes of header, of which 118 are the dict, spaces and a newline.
 START_TEST(exact_bytes) {
   float v[] = {0, 1, 2, 3, 4, 5};
   RtArray a = {RT_F32, 2, {2, 3}, v};
@@ -83,9 +83,9 @@ static const struct {
   const char *descr;
   RtType type;
 } descrs[] = {
-  {"|b1", RT_BOOL}, {"|i1", RT_I8},  {"|u1", RT_U8},  {"<i2", RT_I16}, {"<u2", RT_U16},
-  {"<i4", RT_I32},  {"<u4", RT_U32}, {"<i8", RT_I64}, {"<u8", RT_U64}, {"<f2", RT_F16},
-  {"<f4", RT_F32},  {"<f8", RT_F64}, {"|V2", RT_U16}, {"|V1", RT_U8},  {"=f4", RT_F32},
+    {"|b1", RT_BOOL}, {"|i1", RT_I8},  {"|u1", RT_U8},  {"<i2", RT_I16}, {"<u2", RT_U16},
+    {"<i4", RT_I32},  {"<u4", RT_U32}, {"<i8", RT_I64}, {"<u8", RT_U64}, {"<f2", RT_F16},
+    {"<f4", RT_F32},  {"<f8", RT_F64}, {"|V2", RT_U16}, {"|V1", RT_U8},  {"=f4", RT_F32},
 };
 
 START_TEST(every_descr) {
@@ -115,7 +115,7 @@ END_TEST
 // Version 2.0: a header length of four bytes.
 START_TEST(version_2) {
   static const char file[] =
-    "\x93NUMPY\x02\x00\x36\x00\x00\x00{'descr': '<i2','fortran_order': False,'shape': (1,)}\nAB";
+      "\x93NUMPY\x02\x00\x36\x00\x00\x00{'descr': '<i2','fortran_order': False,'shape': (1,)}\nAB";
   RtArray a;
   ck_assert_int_eq(file_write(path, file, sizeof file - 1), 0);
   ck_assert_msg(rt_npy_read(arena, path, &a, &err) == RT_OK, "%s", buf_str(&err));

@@ -5,8 +5,8 @@
 #include <check.h>
 #include <math.h>
 
-// Expectations come from the formats' definition, sign * frac * 2^exp through ldexp, and from a search
-// for the nearest of all values; neither looks at the conversion code.
+// Expectations come from the formats' definition, sign * frac * 2^exp through ldexp, and from a
+// search for the nearest of all values; neither looks at the conversion code.
 typedef struct {
   const char *name;
   int bits, mant, bias;
@@ -31,10 +31,10 @@ static uint32_t e5m2_32(float x) { return num_e5m2_from_f32(x, false); }
 static float e5m2_to(uint32_t b) { return num_e5m2_to_f32((uint8_t)b); }
 
 static const Format formats[] = {
-  {"f16", 16, 10, 15, 0x7bff, true, f16_64, f16_32, f16_to},
-  {"bf16", 16, 7, 127, 0x7f7f, true, bf16_64, bf16_32, bf16_to},
-  {"e4m3", 8, 3, 7, 0x7e, false, e4m3_64, e4m3_32, e4m3_to},
-  {"e5m2", 8, 2, 15, 0x7b, true, e5m2_64, e5m2_32, e5m2_to},
+    {"f16", 16, 10, 15, 0x7bff, true, f16_64, f16_32, f16_to},
+    {"bf16", 16, 7, 127, 0x7f7f, true, bf16_64, bf16_32, bf16_to},
+    {"e4m3", 8, 3, 7, 0x7e, false, e4m3_64, e4m3_32, e4m3_to},
+    {"e5m2", 8, 2, 15, 0x7b, true, e5m2_64, e5m2_32, e5m2_to},
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -46,7 +46,7 @@ static double defined_value(const Format *f, uint32_t bits) {
   return ldexp(frac + (double)(1u << f->mant), exp - f->bias - f->mant);
 }
 
-// Bits of the finite magnitude nearest to x >= 0 (ties to even), by bisection; max + 1 past the end.
+// Bits of the finite magnitude nearest to x >= 0 (ties to even), by bisection; max + 1 past all.
 static uint32_t nearest(const Format *f, double x) {
   uint32_t lo = 0, hi = f->max + 1;
   if (x >= defined_value(f, hi)) return hi;
@@ -61,13 +61,9 @@ static uint32_t nearest(const Format *f, double x) {
   return lo % 2 ? hi : lo;
 }
 
-static uint32_t overflow_bits(const Format *f) {
-  return f->has_inf ? f->max + 1 : 0x7f;
-}
+static uint32_t overflow_bits(const Format *f) { return f->has_inf ? f->max + 1 : 0x7f; }
 
-static uint32_t sign_of(const Format *f) {
-  return 1u << (f->bits - 1);
-}
+static uint32_t sign_of(const Format *f) { return 1u << (f->bits - 1); }
 
 static void expect_rounding(const Format *f, double x) {
   uint32_t want = nearest(f, fabs(x));

@@ -31,8 +31,8 @@ static bool skipped(const char *test) {
 
 static const RtType float_types[] = {RT_F16, RT_BF16, RT_E4M3, RT_E5M2, RT_TF32, RT_F32, RT_F64};
 
-// Mean, variance and fourth moment of N(0,1) are 0, 1 and 3. With n = 2^18 their standard errors are 0.002,
-// 0.003 and 0.02; five of them, and fp8's own rounding, are allowed.
+// Mean, variance and fourth moment of N(0,1) are 0, 1 and 3. With n = 2^18 their standard errors
+// are 0.002, 0.003 and 0.02; five of them, and fp8's own rounding, are allowed.
 START_TEST(normal_moments) {
   RtType t = float_types[_i];
   enum { N = 1 << 18 };
@@ -62,7 +62,8 @@ START_TEST(normal_shape) {
   // Quartiles and deciles of N(0,1), from tables.
   static const struct {
     double at, mass;
-  } points[] = {{-1.2815516, 0.1}, {-0.6744898, 0.25}, {0, 0.5}, {0.6744898, 0.75}, {1.9599640, 0.975}};
+  } points[] = {
+      {-1.2815516, 0.1}, {-0.6744898, 0.25}, {0, 0.5}, {0.6744898, 0.75}, {1.9599640, 0.975}};
   rt_fill(x, RT_F64, N, RT_NORMAL, 1, 0);
   int distinct_low = 0;
   for (size_t p = 0; p < LEN(points); p++) {
@@ -204,7 +205,8 @@ START_TEST(median_interval) {
   static const struct {
     int n;
     double median, lo, hi;
-  } rows[] = {{15, 8, 4, 12}, {7, 4, 1, 7}, {6, 3.5, 1, 6}, {9, 5, 2, 8}, {1, 1, 1, 1}, {2, 1.5, 1, 2}};
+  } rows[] = {{15, 8, 4, 12}, {7, 4, 1, 7}, {6, 3.5, 1, 6},
+              {9, 5, 2, 8},   {1, 1, 1, 1}, {2, 1.5, 1, 2}};
   for (size_t r = 0; r < LEN(rows); r++) {
     double v[15], lo, hi;
     for (int i = 0; i < rows[r].n; i++) v[i] = rows[r].n - i;
@@ -221,11 +223,13 @@ START_TEST(reports) {
   RtReport r = {"gemm", &gpu, &time, &blas, 80e6, 0, false};
   rt_report_json(&err, &r);
   ck_assert_str_eq(
-    buf_str(&err),
-    "{\"kernel\": \"gemm\", \"gpu\": \"A \\\"GPU\\\"\", \"sm\": 90, \"l2\": \"warm\", \"time\": "
-    "{\"name\": \"gemm\", \"us\": 80, \"us_interval\": [79, 81], \"rounds\": 15, \"launches\": 10}, "
-    "\"tflops\": 1, \"reference\": {\"name\": \"cublasLt\", \"us\": 100, \"us_interval\": [99, 101], "
-    "\"rounds\": 15, \"launches\": 10}, \"ratio\": 1.25, \"ratio_interval\": [1.2, 1.3]}");
+      buf_str(&err),
+      "{\"kernel\": \"gemm\", \"gpu\": \"A \\\"GPU\\\"\", \"sm\": 90, \"l2\": \"warm\", \"time\": "
+      "{\"name\": \"gemm\", \"us\": 80, \"us_interval\": [79, 81], \"rounds\": 15, \"launches\": "
+      "10}, "
+      "\"tflops\": 1, \"reference\": {\"name\": \"cublasLt\", \"us\": 100, \"us_interval\": [99, "
+      "101], "
+      "\"rounds\": 15, \"launches\": 10}, \"ratio\": 1.25, \"ratio_interval\": [1.2, 1.3]}");
   err.len = 0;
   rt_report_text(&err, &r);
   ck_assert(strstr(buf_str(&err), "80.00 us") && strstr(buf_str(&err), "1.0 TFLOP/s"));
@@ -238,34 +242,45 @@ END_TEST
 #define TEXT(s) .text = s, .len = sizeof s - 1
 
 static const char mixed_cu[] =
-  "#include <stdint.h>\n#include <stdio.h>\n"
-  "extern \"C\" cudaError_t mixed(const void *A, const void *B, double d, void *C, bool flag, int8_t i8,\n"
-  "    uint16_t half, float f, int64_t M, int64_t N, void *workspace, cudaStream_t stream) {\n"
-  "  double *out = (double *)C;\n"
-  "  const double in[] = {*(const double *)A, *(const double *)B, d, (double)flag, (double)i8,\n"
-  "    (double)half, (double)f, (double)M, (double)N, *(double *)workspace, (double)(size_t)stream};\n"
-  "  for (int i = 0; i < 11; i++) out[i] = in[i];\n"
-  "  return M > 0 ? cudaSuccess : cudaErrorInvalidValue;\n}\n"
-  "extern \"C\" cudaError_t mixed_check(const void *A, const void *B, double d, void *C, bool flag,\n"
-  "    int8_t i8, uint16_t half, float f, int64_t M, int64_t N, char *msg, size_t n) {\n"
-  "  if (M > 0) return cudaSuccess;\n"
-  "  snprintf(msg, n, \"M is %d; it must be positive\", (int)M);\n  return cudaErrorInvalidValue;\n}\n"
-  "extern \"C\" size_t mixed_workspace(int64_t M, int64_t N) { return (size_t)(M * 1000 + N); }\n";
+    "#include <stdint.h>\n#include <stdio.h>\n"
+    "extern \"C\" cudaError_t mixed(const void *A, const void *B, double d, void *C, bool flag, "
+    "int8_t i8,\n"
+    "    uint16_t half, float f, int64_t M, int64_t N, void *workspace, cudaStream_t stream) {\n"
+    "  double *out = (double *)C;\n"
+    "  const double in[] = {*(const double *)A, *(const double *)B, d, (double)flag, (double)i8,\n"
+    "    (double)half, (double)f, (double)M, (double)N, *(double *)workspace, "
+    "(double)(size_t)stream};\n"
+    "  for (int i = 0; i < 11; i++) out[i] = in[i];\n"
+    "  return M > 0 ? cudaSuccess : cudaErrorInvalidValue;\n}\n"
+    "extern \"C\" cudaError_t mixed_check(const void *A, const void *B, double d, void *C, bool "
+    "flag,\n"
+    "    int8_t i8, uint16_t half, float f, int64_t M, int64_t N, char *msg, size_t n) {\n"
+    "  if (M > 0) return cudaSuccess;\n"
+    "  snprintf(msg, n, \"M is %d; it must be positive\", (int)M);\n  return "
+    "cudaErrorInvalidValue;\n}\n"
+    "extern \"C\" size_t mixed_workspace(int64_t M, int64_t N) { return (size_t)(M * 1000 + N); "
+    "}\n";
 
 static const RtParam mixed_params[] = {
-  {RT_F32, true},  {RT_F32, true},  {RT_F64, false}, {RT_F32, true},  {RT_BOOL, false}, {RT_I8, false},
-  {RT_F16, false}, {RT_F32, false}, {RT_I64, false}, {RT_I64, false}, {RT_U8, true},
+    {RT_F32, true},   {RT_F32, true},  {RT_F64, false}, {RT_F32, true},
+    {RT_BOOL, false}, {RT_I8, false},  {RT_F16, false}, {RT_F32, false},
+    {RT_I64, false},  {RT_I64, false}, {RT_U8, true},
 };
 
 START_TEST(launcher_of_mixed_arguments) {
   if (skipped("launcher_of_mixed_arguments")) return;
-  RtSource s = {"mixed", mixed_params, LEN(mixed_params), true, 2, true,
-                {.name = "mixed", TEXT(mixed_cu), .arch = "sm_80"}};
+  RtSource s = {.symbol = "mixed",
+                .params = mixed_params,
+                .n = LEN(mixed_params),
+                .has_check = true,
+                .sizes = 2,
+                .has_workspace = true,
+                .build = {.name = "mixed", TEXT(mixed_cu), .arch = "sm_80"}};
   RtKernel *k;
   EXPECT_OK(rt_kernel_load(&s, &k, &err));
   double a = 11, b = 22, out[11] = {0}, work = 33;
-  RtValue v[] = {{.p = &a}, {.p = &b},     {.d = 1.5},  {.p = out}, {.i = 1},    {.i = -7},
-                 {.i = 0xfedc}, {.f = 0.25f}, {.i = 1l << 40}, {.i = -3}, {.p = &work}};
+  RtValue v[] = {{.p = &a},     {.p = &b},    {.d = 1.5},      {.p = out}, {.i = 1},    {.i = -7},
+                 {.i = 0xfedc}, {.f = 0.25f}, {.i = 1l << 40}, {.i = -3},  {.p = &work}};
   EXPECT_OK(rt_kernel_launch(k, v, (void *)64, &err));
   const double want[] = {11, 22, 1.5, 1, -7, 0xfedc, 0.25, 0x1p40, -3, 33, 64};
   for (int i = 0; i < 11; i++) ck_assert_double_eq(out[i], want[i]);
@@ -300,8 +315,10 @@ START_TEST(launcher_of_many_arguments) {
     if (i % 3) v[i + 1].i = -i;
     else v[i + 1].f = (float)i / 2;
   }
-  RtSource s = {"many", params, N + 1, false, 0, false,
-                {.text = buf_str(&text), .len = text.len, .arch = "sm_80"}};
+  RtSource s = {.symbol = "many",
+                .params = params,
+                .n = N + 1,
+                .build = {.text = buf_str(&text), .len = text.len, .arch = "sm_80"}};
   RtKernel *k;
   EXPECT_OK(rt_kernel_load(&s, &k, &err));
   EXPECT_OK(rt_kernel_launch(k, v, NULL, &err));
@@ -360,7 +377,8 @@ START_TEST(unsafe_cache_is_refused) {
   char folder[] = "/tmp/tlc-cache-XXXXXX";
   ck_assert(mkdtemp(folder));
   setenv("XDG_CACHE_HOME", folder, 1);
-  ck_assert_int_eq(system(arena_printf(arena, "mkdir -m 777 %s/tlc; chmod 777 %s/tlc", folder, folder)), 0);
+  ck_assert_int_eq(
+      system(arena_printf(arena, "mkdir -m 777 %s/tlc; chmod 777 %s/tlc", folder, folder)), 0);
   RtBuild b = {"k", TEXT(""), "sm_80", RT_PTX, NULL};
   const char *path;
   ck_assert_int_eq(rt_build(arena, &b, &path, NULL, &err), RT_FAILED);
