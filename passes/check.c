@@ -1,5 +1,182 @@
-// check: not written yet.
+// check: reports what the program asks for and no kernel of this target could do. After it, later
+// passes may take shapes, types and limits for granted.
 // SPDX-License-Identifier: MIT
-#include "passes/internal.h"
+#include "passes/check.h"
 
-void pass_check(Program *p, PassCtx *c) {}
+typedef struct {
+  Check *k;
+  const char *divergent; // what depends on the thread around here: "condition", "loop bound"; NULL
+  bool parallel;         // inside T.Parallel
+} Place;
+
+static void visit(Place p, Stmt *s);
+
+static const char *op_words(OpCode op) {
+  switch (op) {
+  case OP_COPY: return "T.copy";
+  case OP_FILL: return "T.fill";
+  case OP_GEMM: return "T.gemm";
+  case OP_ATOMIC_TILE: return "T.atomic_add of a tile";
+  case OP_SYNC: return "T.sync_threads";
+  default: return op_info(op)->name;
+  }
+}
+
+// Ops that all threads of the block do together. A copy or fill of a per-thread array is not one.
+static bool collective(const Stmt *s) {
+  OpCode op = s->u.op.op;
+  if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
+  if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
+  if (op != OP_COPY) return false;
+  return s->u.op.arg[0].region->buf->scope != SC_LOCAL && s->u.op.arg[1].region->buf->scope != SC_LOCAL;
+}
+
+static void visit_op(Place p, Stmt *s) {
+  Check *k = p.k;
+  OpCode op = s->u.op.op;
+  const OpInfo *info = op_info(op);
+  for (int i = 0; i < info->nargs; i++)
+    if (info->arg[i].kind != ARG_INT && info->arg[i].kind != ARG_EXPR && s->u.op.arg[i].region)
+      check_region(k, s->u.op.arg[i].region, s->span);
+  if (collective(s) && p.parallel)
+    diag_report(k->c->diags, DIAG_TILE_IN_PARALLEL, s->span, op_words(op));
+  else if (collective(s) && p.divergent)
+    diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, op_words(op), p.divergent);
+  if (op == OP_GEMM) check_gemm(k, s);
+  if (op == OP_COPY || op == OP_ATOMIC_TILE) check_copy(k, s);
+  if (op == OP_ATOMIC || op == OP_ATOMIC_TILE) check_atomic(k, s);
+}
+
+typedef struct {
+  const Buffer *fragment;
+  Arena *arena;
+} Uses;
+
+static void note_fragment(void *ctx, const Access *acc) {
+  Uses *u = ctx;
+  if (acc->region.buf->scope == SC_FRAGMENT) u->fragment = acc->region.buf;
+}
+
+static void note_stmt(void *ctx, Stmt *s) {
+  Uses *u = ctx;
+  st_accesses(u->arena, s, note_fragment, u);
+}
+
+static void check_parallel(Check *k, Stmt *s) {
+  Uses u = {NULL, k->c->arena};
+  st_walk(s->u.loop.body, note_stmt, &u);
+  int64_t n;
+  for (int i = 0; u.fragment && i < s->u.loop.nvars; i++)
+    if (!ex_const(facts_simplify(k->facts, s->u.loop.extent[i]), &n))
+      diag_report(k->c->diags, DIAG_PARALLEL_EXTENT, s->span, ir_expr_str(k->c->arena, s->u.loop.extent[i]),
+                  u.fragment->name);
+}
+
+static void visit_for(Place p, Stmt *s) {
+  Check *k = p.k;
+  check_exprs(k, s);
+  bool par = s->u.loop.loop == LOOP_PARALLEL;
+  if (par) {
+    check_parallel(k, s);
+    if (p.divergent && !p.parallel)
+      diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, "a Parallel loop", p.divergent);
+  }
+  int mark = facts_mark(k->facts);
+  for (int i = 0; i < s->u.loop.nvars; i++) {
+    int64_t trips;
+    if (ex_const(s->u.loop.extent[i], &trips) && trips <= 0) return; // never runs
+    if (!par && !p.divergent &&
+        !(uniform_expr(k->uniform, s->u.loop.min[i]) && uniform_expr(k->uniform, s->u.loop.extent[i])))
+      p.divergent = "loop bound";
+    facts_push_loop(k->facts, s->u.loop.var[i], s->u.loop.min[i], s->u.loop.extent[i]);
+  }
+  p.parallel = p.parallel || par;
+  visit(p, s->u.loop.body);
+  facts_pop(k->facts, mark);
+}
+
+static void visit_if(Place p, Stmt *s) {
+  Check *k = p.k;
+  check_exprs(k, s);
+  if (!p.divergent && !uniform_expr(k->uniform, s->u.branch.cond)) p.divergent = "condition";
+  int mark = facts_mark(k->facts);
+  int64_t known = 1;
+  bool decided = ex_const(s->u.branch.cond, &known);
+  facts_push_cond(k->facts, s->u.branch.cond);
+  if (known) visit(p, s->u.branch.yes);
+  facts_pop(k->facts, mark);
+  if (!s->u.branch.no || (decided && known)) return;
+  facts_push_cond(k->facts, ex_un(k->c->arena, UN_NOT, s->u.branch.cond));
+  visit(p, s->u.branch.no);
+  facts_pop(k->facts, mark);
+}
+
+static void visit(Place p, Stmt *s) {
+  Check *k = p.k;
+  int mark = facts_mark(k->facts);
+  switch (s->kind) {
+  case ST_BLOCK:
+    for (int i = 0; i < s->u.block.len; i++) visit(p, s->u.block.data[i]);
+    facts_pop(k->facts, mark);
+    return;
+  case ST_FOR: visit_for(p, s); return;
+  case ST_IF: visit_if(p, s); return;
+  case ST_LET:
+    check_exprs(k, s);
+    facts_push_let(k->facts, s->u.let.var, s->u.let.value);
+    return;
+  case ST_STORE:
+    check_exprs(k, s);
+    check_store(k, s);
+    return;
+  case ST_OP:
+    check_exprs(k, s);
+    visit_op(p, s);
+    return;
+  case ST_ASSUME: facts_push_cond(k->facts, s->u.assume); return;
+  }
+}
+
+static void check_launch(Check *k) {
+  const Target *t = k->c->target;
+  Kernel *kernel = k->kernel;
+  if (kernel->threads < 1 || kernel->threads > t->max_threads)
+    diag_report(k->c->diags, DIAG_THREADS, kernel->span, kernel->threads, t->max_threads, t->name);
+  int64_t n;
+  for (int i = 0; i < 3; i++)
+    if (kernel->grid[i] && ex_const(kernel->grid[i], &n) && (n < 0 || n > t->max_grid[i]))
+      diag_report(k->c->diags, DIAG_GRID_LIMIT, kernel->span, "xyz"[i], (long long)n,
+                  (long long)t->max_grid[i], t->name);
+}
+
+// Tiles too large by themselves; the sum over shared memory is the smem pass's to judge.
+static void check_tiles(Check *k) {
+  enum { LOCAL_BYTES = 512 * 1024 }; // local memory of a thread
+  const Target *t = k->c->target;
+  int threads = k->kernel->threads > 0 ? k->kernel->threads : 1;
+  for (int i = 0; i < k->kernel->buffers.len; i++) {
+    const Buffer *b = k->kernel->buffers.data[i];
+    int64_t bits = dt_bits(b->dtype), n;
+    bool over = false;
+    for (int d = 0; d < b->ndim; d++)
+      over = over || (ex_const(b->shape[d], &n) && __builtin_mul_overflow(bits, n, &bits));
+    int64_t bytes = over ? INT64_MAX : bits / 8, limit = LOCAL_BYTES;
+    if (b->scope == SC_SHARED) limit = t->max_smem_block;
+    if (b->scope == SC_FRAGMENT && !over) bytes /= threads;
+    if (bytes > limit)
+      diag_report(k->c->diags, DIAG_TILE_SIZE, b->span, b->name, (long long)bytes,
+                  b->scope == SC_SHARED ? "" : " in each thread", (long long)limit,
+                  b->scope == SC_SHARED ? t->name : "a thread");
+  }
+}
+
+void pass_check(Program *p, PassCtx *c) {
+  for (int i = 0; i < p->kernels.len; i++) {
+    Kernel *kernel = p->kernels.data[i];
+    Check k = {p, kernel, c, facts_new(c->arena, p, kernel), uniform_new(c->arena, p, kernel)};
+    check_launch(&k);
+    check_tiles(&k);
+    Place place = {.k = &k};
+    visit(place, kernel->body);
+  }
+}

@@ -15,6 +15,10 @@
 // The value of -fNAME (or `otherwise` when not given); -fno-NAME is 0.
 int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise);
 
+/* simplify.c */
+
+void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
+
 /* uniform.c: which expressions have one value for all threads of a block */
 
 typedef struct Uniform Uniform;

@@ -1,0 +1,28 @@
+// What the files of the check pass share.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_CHECK_H
+#define TLC_CHECK_H
+
+#include "passes/internal.h"
+
+typedef struct {
+  Program *program;
+  Kernel *kernel;
+  PassCtx *c;
+  Facts *facts;
+  Uniform *uniform;
+} Check;
+
+/* check_gemm.c */
+
+void check_gemm(Check *k, const Stmt *s);
+
+/* check_access.c: indices and regions that leave their buffers, copies */
+
+void check_exprs(Check *k, Stmt *s); // loads in the statement's expressions
+void check_store(Check *k, const Stmt *s);
+void check_region(Check *k, const Region *r, Span span);
+void check_copy(Check *k, const Stmt *s); // copy and atomic_tile
+void check_atomic(Check *k, const Stmt *s);
+
+#endif

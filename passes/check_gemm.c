@@ -1,0 +1,140 @@
+// Checks of gemms: types, shapes and a split over warps, each with the nearest legal value.
+// SPDX-License-Identifier: MIT
+#include "passes/check.h"
+
+typedef struct {
+  const char *name;
+  const Region *r;
+  int64_t rows, cols;
+} Matrix;
+
+static Matrix matrix(const char *name, const Region *r) {
+  Matrix m = {name, r, -1, -1};
+  if (r->n < 2) return m;
+  if (!ex_const(r->extent[r->n - 2], &m.rows)) m.rows = -1;
+  if (!ex_const(r->extent[r->n - 1], &m.cols)) m.cols = -1;
+  return m;
+}
+
+static const char *scope_words(Scope s) {
+  static const char *const words[] = {"a global tensor", "a shared tile", "a fragment", "a local array"};
+  return words[s];
+}
+
+static bool whole(const Region *r) {
+  for (int d = 0; d < r->n; d++)
+    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
+  return true;
+}
+
+static bool operand_ok(Check *k, const Stmt *s, const Matrix *m) {
+  const Buffer *b = m->r->buf;
+  bool is_c = m->name[0] == 'C';
+  const char *must = is_c ? "a whole fragment" : "a tile in shared memory or a fragment";
+  const char *is = scope_words(b->scope);
+  if (m->rows < 0 || m->cols < 0) {
+    must = "a matrix of constant extents";
+    is = m->r->n < 2 ? "of one dimension" : "of run-time extents";
+  } else if (is_c && b->scope == SC_FRAGMENT) {
+    if (whole(m->r)) return true;
+    is = "a part of a fragment";
+  } else if (b->scope == SC_SHARED && !is_c) {
+    int64_t one;
+    for (int d = 0; d < m->r->n - 2; d++)
+      if (!ex_const(m->r->extent[d], &one) || one != 1) goto bad;
+    return true;
+  } else if (b->scope == SC_FRAGMENT) {
+    if (whole(m->r)) return true;
+    is = "a part of a fragment";
+    must = "a whole fragment or a tile in shared memory";
+  }
+bad:
+  diag_report(k->c->diags, DIAG_GEMM_OPERAND, s->span, b->name, is, m->name, must);
+  diag_note(k->c->diags, b->span, "%s is declared here", b->name);
+  return false;
+}
+
+static bool shape_ok(Check *k, const Stmt *s, const Matrix *m, int64_t rows, int64_t cols,
+                     const Matrix *by) {
+  if (m->rows == rows && m->cols == cols) return true;
+  diag_report(k->c->diags, DIAG_GEMM_SHAPE, s->span, m->r->buf->name, (long long)m->rows,
+              (long long)m->cols, by->r->buf->name, (long long)by->rows, (long long)by->cols,
+              (long long)rows, (long long)cols);
+  return false;
+}
+
+static const char *accumulators(const Target *t, DType a) {
+  int m, n, k;
+  bool f32 = plan_mma(t, a, a, DT_F32, &m, &n, &k), f16 = plan_mma(t, a, a, DT_F16, &m, &n, &k);
+  if (plan_mma(t, a, a, DT_I32, &m, &n, &k)) return "int32 (operands int8 or uint8)";
+  if (f32 && f16) return "float32 or float16 (both operands alike)";
+  return f32 ? "float32 (both operands alike)" : "nothing: use float16, bfloat16, float32 or int8";
+}
+
+static bool types_ok(Check *k, const Stmt *s, DType a, DType b, DType c) {
+  int m, n, kk;
+  const Target *t = k->c->target;
+  if (plan_mma(t, a, b, c, &m, &n, &kk)) return true;
+  diag_report(k->c->diags, DIAG_GEMM_TYPES, s->span, t->name, dt_name(a), dt_name(b), dt_name(c),
+              dt_name(a), accumulators(t, a));
+  return false;
+}
+
+static int64_t nearest(int64_t x, int64_t to) {
+  int64_t down = x / to * to, up = down + to;
+  return down > 0 && x - down < up - x ? down : up;
+}
+
+static bool tile_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
+  bool ok = true;
+  struct {
+    char axis;
+    int64_t extent;
+    int of;
+  } rule[] = {{'M', M, 16}, {'N', N, 8}};
+  for (int i = 0; i < 2; i++) {
+    if (rule[i].extent > 0 && rule[i].extent % rule[i].of == 0) continue;
+    diag_report(k->c->diags, DIAG_GEMM_TILE, s->span, rule[i].axis, (long long)rule[i].extent, rule[i].of,
+                (long long)nearest(rule[i].extent, rule[i].of));
+    ok = false;
+  }
+  return ok;
+}
+
+static void split_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
+  int warps = k->kernel->threads / 32, wm, wn;
+  GemmPolicy policy = (GemmPolicy)s->u.op.arg[op_arg(OP_GEMM, "policy")].i;
+  if (plan_partition(policy, (int)M, (int)N, warps, &wm, &wn)) return;
+  const char *advice = "no number of threads fits: use a larger tile";
+  for (int away = 1; away < 32; away++) {
+    int less = warps - away, more = warps + away, fit = 0;
+    if (plan_partition(policy, (int)M, (int)N, less, &wm, &wn)) fit = less;
+    else if (more <= 32 && plan_partition(policy, (int)M, (int)N, more, &wm, &wn)) fit = more;
+    if (!fit) continue;
+    advice = arena_printf(k->c->arena, "threads=%d fits", fit * 32);
+    break;
+  }
+  diag_report(k->c->diags, DIAG_GEMM_SPLIT, s->span, (long long)M, (long long)N, warps, "", advice);
+}
+
+void check_gemm(Check *k, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
+  Matrix a = matrix("A", arg[0].region), b = matrix("B", arg[1].region), c = matrix("C", arg[2].region);
+  int threads = k->kernel->threads;
+  if (threads % 32)
+    diag_report(k->c->diags, DIAG_GEMM_THREADS, s->span, threads, (int)nearest(threads, 32));
+  bool ok = operand_ok(k, s, &a);
+  ok = operand_ok(k, s, &b) && ok;
+  ok = operand_ok(k, s, &c) && ok;
+  const Matrix *operands[] = {&a, &b};
+  for (int i = 0; i < 2; i++)
+    if (operands[i]->r->buf == c.r->buf)
+      diag_report(k->c->diags, DIAG_GEMM_ALIAS, s->span, c.r->buf->name, operands[i]->name);
+  if (!ok) return;
+  int64_t K = ta ? a.rows : a.cols;
+  ok = shape_ok(k, s, &a, ta ? K : c.rows, ta ? c.rows : K, &c);
+  ok = ok && shape_ok(k, s, &b, tb ? c.cols : K, tb ? K : c.cols, (tb ? b.rows : b.cols) != c.cols ? &c : &a);
+  ok = types_ok(k, s, a.r->buf->dtype, b.r->buf->dtype, c.r->buf->dtype) && ok;
+  if (ok && tile_ok(k, s, c.rows, c.cols) && threads % 32 == 0) split_ok(k, s, c.rows, c.cols);
+}
