@@ -1,0 +1,41 @@
+// What gemm.c and gemm_load.c share: one operand of a gemm on its way into registers.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_GEMM_H
+#define TLC_GEMM_H
+
+#include "passes/lower.h"
+
+// Operand A (M x K) or B (K x N). `outer` is the dimension that is not K.
+typedef struct {
+  Lower *l;
+  Span span;
+  bool is_b;
+  bool kmajor;        // stored with K as the last dimension
+  Buffer *buf;        // flat
+  const Buffer *form; // as at tile level
+  Region *region;
+  int K;              // of the gemm
+  int bits;           // of an element
+  int tiles;          // mma tiles of this warp along outer: of 16 (A) or 8 (B)
+  int per;            // elements a thread holds of one tile and k-step: 128 or 64 bits
+  Expr *lane;         // 0..31
+  Expr *outer;        // index of this warp's first row (column) in the buffer
+  Expr *k0;           // index of the gemm's first k in the buffer
+  Buffer *frag;       // registers: the operand itself, or two k-steps of loaded tiles
+  bool in_regs;       // the operand is a fragment: nothing to load
+  bool matrix;        // ldmatrix can serve the whole k-steps
+  LayoutMatrix rows;
+  Expr *lead;         // element offset of the leading indices
+  Expr *row, *key;    // ldmatrix: this lane's first row, and its XOR key
+  Expr *col;          // this lane's first column
+} GemmOperand;
+
+// Decides how the operand is loaded, and binds this lane's row, column and key.
+void gemm_operand_start(GemmOperand *o, Stmt *out);
+// Loads k-step `step` into half `half` (0 or 1) of the registers. With a tail, elements past K are
+// zero.
+void gemm_operand_load(GemmOperand *o, Expr *step, Expr *half, bool tail, Stmt *out);
+// Where tile `tile` of k-step `step` is in frag.
+Region *gemm_operand_tile(GemmOperand *o, Expr *tile, Expr *step, Expr *half);
+
+#endif
