@@ -37,8 +37,8 @@ def gemm(m, n, k, transpose_b):
 
 def gemm_bf16(m, n, k):
     a = to_bf16(rng.standard_normal((m, k)))
-    b = to_bf16(rng.standard_normal((k, n)))
-    c = from_bf16(a).astype(np.float64) @ from_bf16(b).astype(np.float64)
+    b = to_bf16(rng.standard_normal((n, k)))
+    c = from_bf16(a).astype(np.float64) @ from_bf16(b).T.astype(np.float64)
     return {"A": a, "B": b}, {"C": c}, {"M": m, "N": n, "K": k}
 
 
