@@ -120,6 +120,20 @@ static void report(const Options *o, const RunData *d, const DeviceKernel *k, co
   buf_free(&b);
 }
 
+// One launch, compared like --run's, before anything is timed.
+static int check_first(Job *j, const Options *o, const RunData *d, DeviceKernel *k, RtCall *call,
+                       EmuArg *args) {
+  Buf err = {0};
+  RtStatus s = rt_call_launch(call, rt_gpu_stream(k->gpu), &err);
+  if (s == RT_OK) s = rt_gpu_sync(k->gpu, &err);
+  for (int i = 0; i < d->program->params.len && s == RT_OK; i++)
+    if (data_is_output(d->program, i)) s = rt_call_fetch(call, i, args[i].data, &err);
+  if (s == RT_OK) s = rt_call_guards(call, &err);
+  if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
+  buf_free(&err);
+  return s == RT_OK ? run_compare(j, o, d, args) : EXIT_WRONG_PROGRAM;
+}
+
 int drv_bench(Job *j, const Options *o) {
   if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
   if (j->thread.len != 1) {
@@ -140,12 +154,13 @@ int drv_bench(Job *j, const Options *o) {
   Buf err = {0};
   RtCall *call = NULL;
   RtStatus s = rt_call_new(k.gpu, k.kernel, k.args, k.nargs, &call, &err);
-  if (s == RT_OK)
+  int checked = s == RT_OK ? check_first(j, o, &d, &k, call, args) : EXIT_OK;
+  if (s == RT_OK && !checked)
     s = time_all(o, &k, call, &d, is_product ? &product : NULL, &result, &err);
-  if (s == RT_OK) report(o, &d, &k, &result);
-  else fprintf(stderr, "tlc: %s\n", buf_str(&err));
+  if (s == RT_OK && !checked) report(o, &d, &k, &result);
+  if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
   buf_free(&err);
   rt_call_free(call);
   device_free(&k);
-  return s == RT_OK ? EXIT_OK : s == RT_MISSING ? EXIT_MACHINE : EXIT_WRONG_PROGRAM;
+  return s == RT_OK ? checked : s == RT_MISSING ? EXIT_MACHINE : EXIT_WRONG_PROGRAM;
 }

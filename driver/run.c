@@ -223,7 +223,11 @@ static int compare_all(Run *r, const EmuArg *got) {
   return status;
 }
 
-// Tile IR in a .tir file has been run by the oracle alone when there is nothing lower to run.
+int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got) {
+  Run r = {.job = j, .options = o, .data = *d};
+  return compare_all(&r, got);
+}
+
 int drv_run(Job *j, const Options *o) {
   if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
   if (j->thread.len != 1) {
@@ -241,7 +245,7 @@ int drv_run(Job *j, const Options *o) {
   printf("%s on %s: %s, %.3f s\n", j->thread.data[0]->symbol, buf_str(&where), buf_str(&shape),
          run_seconds() - start);
   fflush(stdout);
-  if (!status) status = compare_all(&r, got);
+  if (!status) status = run_compare(j, o, &r.data, got);
   int written = write_outputs(&r, got);
   buf_free(&shape);
   buf_free(&where);
