@@ -76,6 +76,7 @@ static Stmt *visit_for(Simplify *s, Stmt *x) {
 static Stmt *visit(Simplify *s, Stmt *x) {
   if (!x) return NULL;
   int mark = facts_mark(s->f);
+  walk_own(s->a, x);
   if (x->kind != ST_ASSUME) st_exprs(x, simplify_slot, s);
   switch (x->kind) {
   case ST_BLOCK: {

@@ -27,6 +27,16 @@ void subst_stmt(const Subst *s, Stmt *x) {
 
 Region *walk_region(Arena *a, const Region *r) { return region_new(a, r->buf, r->min, r->extent); }
 
+void walk_own(Arena *a, Stmt *s) {
+  if (s->kind != ST_OP) return;
+  const OpInfo *info = op_info(s->u.op.op);
+  for (int i = 0; i < info->nargs; i++) {
+    ArgKind kind = info->arg[i].kind;
+    if (kind == ARG_EXPR || kind == ARG_INT || !s->u.op.arg[i].region) continue;
+    s->u.op.arg[i].region = walk_region(a, s->u.op.arg[i].region);
+  }
+}
+
 static Var *fresh(Subst *s, Var *v) {
   Var *n = var_new(s->arena, v->name, v->type, v->kind, v->span);
   n->axis = v->axis;
