@@ -17,8 +17,9 @@ static uint32_t random32(void) {
 static void check_ldmatrix(int num, bool trans, DType t) {
   int size = dt_bytes(t), rows = num * 8, per = 16 / size;
   bench_begin(32, 1);
-  Buffer *in = param("in", t, rows * per * 2), *out = param("out", DT_U32, 32 * num);
-  Buffer *raw = buffer("raw", t, SC_LOCAL, 4 * num / size), *s = buffer("s", t, SC_SHARED, rows * per * 2);
+  Buffer *in = param("in", t, rows * per * 2);
+  Buffer *raw = buffer("raw", t, SC_LOCAL, 4 * num / size);
+  Buffer *s = buffer("s", t, SC_SHARED, rows * per * 2);
   Buffer *v = buffer("v", t, SC_LOCAL, per);
   uint8_t *bytes = T.arg[0].data;
   for (int i = 0; i < rows * 32; i++) bytes[i] = (uint8_t)random32();
@@ -38,7 +39,6 @@ static void check_ldmatrix(int num, bool trans, DType t) {
   Buffer *dump = param("dump", t, 32 * (4 * num / size));
   for (int e = 0; e < 4 * num / size; e++)
     put(T.k->body, vmov(span_of(raw, I(e), 1), span_of(dump, add(tx(), I(e * 32)), 1)));
-  (void)out;
   expect_clean();
   for (int lane = 0; lane < 32; lane++) {
     for (int j = 0; j < num; j++) {
@@ -50,7 +50,7 @@ static void check_ldmatrix(int num, bool trans, DType t) {
       }
       for (int b = 0; b < 4 / size; b++)
         memcpy((char *)got + b * size,
-               (char *)T.arg[2].data + ((j * (4 / size) + b) * 32 + lane) * size, (size_t)size);
+               (char *)T.arg[1].data + ((j * (4 / size) + b) * 32 + lane) * size, (size_t)size);
       ck_assert_int_eq(got[0], want[0]);
       ck_assert_int_eq(got[1], want[1]);
     }

@@ -1,0 +1,176 @@
+// Inside the emulator: compiled thread-level code, warps, memory and its shadow.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_EMU_EMULATOR_H
+#define TLC_EMU_EMULATOR_H
+
+#include "emu/emu.h"
+#include "emu/machine.h"
+
+enum { MAX_THREADS = 1024, MAX_DEPTH = 64 };
+
+/* shadow.c: who touched each cell of memory last. A cell is one element of a global buffer, or a few
+   bytes of shared memory (the smallest element size in use).
+
+   Happens-before. Only two things order the threads of a block: program order within a thread, and
+   block barriers. So time is counted in epochs: the intervals between block barriers, numbered upwards
+   through blocks and kernels. Two accesses of different threads conflict when they meet in one epoch,
+   one of them writes and not both are atomic. Lanes of one warp are no exception: ldmatrix and mma
+   gather lanes but order none of their memory. Accesses of different blocks of a kernel are never
+   ordered; kernels are. */
+
+typedef struct {
+  uint32_t write_epoch, read_epoch; // 0: never
+  uint16_t writer, reader;          // thread number and the flags below
+  uint16_t write_at, read_at;       // statement numbers in the kernel
+} Cell;
+
+enum {
+  WHO = 0x03ff,
+  ASYNC = 0x1000,   // by an asynchronous copy: see Shadow.group
+  ATOMIC = 0x2000,  // writer only
+  FOREIGN = 0x4000, // an earlier block of this kernel too
+  MANY = 0x8000,    // several threads in that epoch
+};
+
+typedef struct {
+  Cell *cell; // NULL: not tracked
+  uint32_t *group; // of an ASYNC writer (shared) or reader (global): its group number
+  int64_t n;
+} Shadow;
+
+typedef struct {
+  const Buffer *buf;
+  DType type;
+  DType stored; // type of a local element in its register: 4-bit ones take a byte
+  Scope scope;
+  int size;      // bytes of an element; 0 for 4-bit types in memory
+  int64_t elems;
+  Node *elems_of; // global
+  uint8_t *raw;   // global: the caller's memory; shared: inside the block's
+  int64_t base;   // shared: byte offset in the block's memory; local: in a warp's registers
+  Shadow *shadow; // shared: the block's; global: its own
+  Shadow own;
+  uint8_t *written;
+  bool poison; // global: holds nothing until the program writes it
+  bool changed; // written, updated or an asynchronous destination somewhere
+} EBuf;
+
+typedef struct {
+  EBuf *buf;
+  Node *min;
+  int count;
+} ERegion;
+
+typedef enum {
+  IN_LET,
+  IN_STORE,
+  IN_IF,    // push; lanes where cond holds; target: the IN_ELSE
+  IN_ELSE,  // the other lanes; target: the IN_ENDIF
+  IN_ENDIF, // pop
+  IN_FOR,   // push; target: after the IN_NEXT
+  IN_NEXT,  // target: the body
+  IN_ASSUME,
+  IN_OP,
+  IN_END,
+} InstrCode;
+
+typedef struct {
+  InstrCode code;
+  OpCode op;
+  Span span;
+  int target;
+  int slot;      // LET, FOR
+  Node *a, *b;   // LET, IF, ASSUME, STORE: a; FOR: min, extent
+  ERegion r[3];  // region operands by position among regions; STORE: r[0]
+  Node *e;       // expression operand
+  int64_t i[3];  // integer operands in order
+} Instr;
+
+typedef struct {
+  uint32_t saved, other;
+  int64_t it, n; // uniform loop
+  LaneVals min, extent;
+} WarpFrame;
+
+typedef enum { WARP_READY, WARP_AT_BARRIER, WARP_DONE } WarpState;
+
+typedef struct {
+  int number;
+  uint32_t full; // its threads
+  uint32_t mask;
+  int pc, depth;
+  WarpState state;
+  WarpFrame *frame;
+  Val *uni;
+  LaneVals *lane;
+  uint8_t *regs;
+  // Groups of asynchronous copies, by lane: committed so far; complete; complete at the last barrier.
+  uint32_t committed[LANES], complete[LANES], settled[LANES];
+} Warp;
+
+typedef struct {
+  const Kernel *kernel;
+  Instr *code;
+  int ncode;
+  Node *grid[3];
+  int block_slot[3], thread_slot; // -1: none
+  int64_t smem_bytes, reg_bytes;  // reg_bytes: local arrays of a warp
+  int cell_bytes;                 // of shared memory
+} EKernel;
+
+typedef struct {
+  Machine m; // first
+  Compiler c;
+  EBuf *buf;
+  const EmuOptions *options;
+  EmuReport *report;
+  bool checks;
+  uint64_t random;
+  // the block that runs
+  const EKernel *k;
+  Warp *warps, *w;
+  int nwarps;
+  const Instr *at;
+  uint8_t *smem;
+  Shadow shared;
+  int64_t block;
+  uint32_t epoch, block_base, kernel_base;
+} Emu;
+
+/* emulator_compile.c */
+void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source);
+
+/* warp.c: runs the current warp for at most `quantum` instructions or until it waits or ends */
+void warp_run(Emu *e, int quantum);
+void warp_enter(Emu *e, Warp *w); // makes w current
+
+/* memory.c */
+void emu_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err);
+void warp_store(Emu *e, const Instr *in);
+void warp_vmov(Emu *e, const Instr *in);
+void warp_cp_async(Emu *e, const Instr *in);
+void warp_atomic(Emu *e, const Instr *in);
+void warp_vatomic(Emu *e, const Instr *in);
+// Lanes of mask whose `count` elements from at[lane] on lie in the buffer; reports the others.
+uint32_t mem_in_range(Emu *e, const EBuf *b, const int64_t *at, int count, uint32_t mask);
+// Lanes whose byte address is a multiple of `bytes`; reports the others.
+uint32_t mem_aligned(Emu *e, const EBuf *b, const int64_t *at, int bytes, uint32_t mask);
+// First of `count` elements of a local array at a uniform index; NULL after a report.
+uint8_t *mem_registers(Emu *e, const ERegion *r, int count);
+
+/* mma.c */
+void warp_ldmatrix(Emu *e, const Instr *in);
+void warp_mma(Emu *e, const Instr *in);
+
+/* shadow.c: elements [at, at + count) of b touched by `thread` */
+typedef enum { TOUCH_READ, TOUCH_WRITE, TOUCH_ATOMIC } Touch;
+void shadow_touch(Emu *e, const EBuf *b, int64_t at, int count, int thread, Touch touch);
+// By all lanes of a warp together: no thread's later access is ordered after it.
+void shadow_read_warp(Emu *e, const EBuf *b, int64_t at, int count, int thread);
+void shadow_async(Emu *e, const EBuf *b, int64_t at, int count, int thread, bool source);
+
+/* count.c: byte addresses of the lanes in mask */
+void count_shared(Emu *e, const int64_t *byte, uint32_t mask, int bytes);
+void count_global(Emu *e, const int64_t *byte, uint32_t mask, int bytes);
+
+#endif

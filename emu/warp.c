@@ -1,0 +1,194 @@
+// One warp: control flow under lane masks, lets, and the dispatch of ops.
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "emu/emulator.h"
+
+void warp_enter(Emu *e, Warp *w) {
+  e->w = w;
+  e->m.uni = w->uni;
+  e->m.lane = w->lane;
+}
+
+static void set_let(Emu *e, const Instr *in) {
+  int slot = in->slot >> 1;
+  if (in->slot & SLOT_LANE) {
+    LaneVals v;
+    emu_eval(&e->m, in->a, e->w->mask, LANES, v, NULL);
+    memcpy(e->m.lane[slot], v, sizeof v);
+  } else {
+    e->m.pick = __builtin_ctz(e->w->mask);
+    e->m.uni[slot] = emu_eval1(&e->m, in->a);
+  }
+}
+
+static WarpFrame *push(Warp *w) {
+  WarpFrame *f = &w->frame[w->depth++];
+  f->saved = w->mask;
+  return f;
+}
+
+static void begin_if(Emu *e, const Instr *in) {
+  Warp *w = e->w;
+  uint32_t yes = emu_eval_mask(&e->m, in->a, w->mask);
+  WarpFrame *f = push(w);
+  f->other = w->mask & ~yes;
+  if (yes) w->mask = yes;
+  else w->pc = in->target;
+}
+
+static void begin_else(Warp *w, const Instr *in) {
+  WarpFrame *f = &w->frame[w->depth - 1];
+  if (f->other) w->mask = f->other;
+  else w->pc = in->target;
+}
+
+// Sets the loop variable of each lane whose iterations last; false when none does.
+static bool lane_iteration(Warp *w, WarpFrame *f, int slot) {
+  uint32_t mask = 0;
+  for (int i = 0; i < LANES; i++) {
+    if (!(f->saved >> i & 1) || f->it >= f->extent[i].i) continue;
+    mask |= UINT32_C(1) << i;
+    w->lane[slot][i].i = f->min[i].i + f->it;
+  }
+  if (mask) w->mask = mask;
+  return mask != 0;
+}
+
+static void begin_for(Emu *e, const Instr *in) {
+  Warp *w = e->w;
+  WarpFrame *f = push(w);
+  bool any;
+  f->it = 0;
+  if (in->slot & SLOT_LANE) {
+    emu_eval(&e->m, in->a, w->mask, LANES, f->min, NULL);
+    emu_eval(&e->m, in->b, w->mask, LANES, f->extent, NULL);
+    any = lane_iteration(w, f, in->slot >> 1);
+  } else {
+    e->m.pick = __builtin_ctz(w->mask);
+    f->min[0].i = emu_eval_int(&e->m, in->a);
+    f->n = emu_eval_int(&e->m, in->b);
+    w->uni[in->slot >> 1].i = f->min[0].i;
+    any = f->n > 0;
+  }
+  if (any) return;
+  w->depth--;
+  w->pc = in->target;
+}
+
+static void next_for(Warp *w, const Instr *in) {
+  WarpFrame *f = &w->frame[w->depth - 1];
+  bool more;
+  f->it++;
+  if (in->slot & SLOT_LANE) {
+    more = lane_iteration(w, f, in->slot >> 1);
+  } else {
+    w->uni[in->slot >> 1].i = f->min[0].i + f->it;
+    more = f->it < f->n;
+  }
+  if (more) {
+    w->pc = in->target;
+  } else {
+    w->mask = f->saved;
+    w->depth--;
+  }
+}
+
+/* ops */
+
+static const char *lane_list(Emu *e, const Warp *w, uint32_t lanes) {
+  Buf b = {0};
+  for (int i = 0; i < LANES; i++) {
+    if (!(lanes >> i & 1)) continue;
+    int last = i;
+    while (last + 1 < LANES && lanes >> (last + 1) & 1) last++;
+    int first = w->number * LANES + i;
+    buf_printf(&b, last > i ? "%s%d-%d" : "%s%d", b.len ? ", " : "", first, first + last - i);
+    i = last;
+  }
+  const char *text = arena_str(e->m.arena, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
+static void barrier(Emu *e, const Instr *in) {
+  Warp *w = e->w;
+  w->state = WARP_AT_BARRIER;
+  if (w->mask == w->full || !e->checks) return;
+  EMU_FAIL(&e->m, in, DIAG_EMU_DIVERGENT, in->span, lane_list(e, w, w->full & ~w->mask),
+           w->number);
+}
+
+static void commit(Warp *w) {
+  for (int i = 0; i < LANES; i++) w->committed[i] += w->mask >> i & 1;
+}
+
+static void wait(Warp *w, int64_t pending) {
+  for (int i = 0; i < LANES; i++) {
+    if (!(w->mask >> i & 1) || w->committed[i] < pending) continue;
+    uint32_t done = w->committed[i] - (uint32_t)pending;
+    if (done > w->complete[i]) w->complete[i] = done;
+  }
+}
+
+static bool whole_warp(Emu *e, const Instr *in) {
+  if (e->w->mask == ALL_LANES) return true;
+  EMU_FAIL(&e->m, in, DIAG_EMU_COLLECTIVE, in->span, op_info(in->op)->name, e->w->number,
+           __builtin_popcount(e->w->mask));
+  return false;
+}
+
+static void run_op(Emu *e, const Instr *in) {
+  switch (in->op) {
+  case OP_SYNC: barrier(e, in); break;
+  case OP_ASYNC_COMMIT: commit(e->w); break;
+  case OP_ASYNC_WAIT: wait(e->w, in->i[0]); break;
+  case OP_VMOV: warp_vmov(e, in); break;
+  case OP_CP_ASYNC: warp_cp_async(e, in); break;
+  case OP_ATOMIC: warp_atomic(e, in); break;
+  case OP_VATOMIC: warp_vatomic(e, in); break;
+  case OP_LDMATRIX:
+    if (whole_warp(e, in)) warp_ldmatrix(e, in);
+    break;
+  case OP_MMA:
+    if (whole_warp(e, in)) warp_mma(e, in);
+    break;
+  default: die("the emulator has no '%s'", op_info(in->op)->name);
+  }
+}
+
+static void step(Emu *e, const Instr *in) {
+  Warp *w = e->w;
+  switch (in->code) {
+  case IN_LET: set_let(e, in); break;
+  case IN_STORE: warp_store(e, in); break;
+  case IN_IF: begin_if(e, in); break;
+  case IN_ELSE: begin_else(w, in); break;
+  case IN_ENDIF:
+    w->mask = w->frame[w->depth - 1].saved;
+    w->depth--;
+    break;
+  case IN_FOR: begin_for(e, in); break;
+  case IN_NEXT: next_for(w, in); break;
+  case IN_ASSUME:
+    if (emu_eval_mask(&e->m, in->a, w->mask) != w->mask)
+      EMU_FAIL(&e->m, in, DIAG_EMU_ASSUME, in->span);
+    break;
+  case IN_OP:
+    e->m.pick = __builtin_ctz(w->mask);
+    run_op(e, in);
+    break;
+  case IN_END: w->state = WARP_DONE; break;
+  }
+}
+
+void warp_run(Emu *e, int quantum) {
+  Warp *w = e->w;
+  const Instr *code = e->k->code;
+  while (quantum-- > 0 && w->state == WARP_READY) {
+    const Instr *in = &code[w->pc++];
+    e->at = in;
+    e->report->steps++;
+    step(e, in);
+  }
+}
