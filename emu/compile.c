@@ -1,4 +1,5 @@
-// Expressions with variables and buffers resolved to slots, and marked uniform where all lanes agree.
+// Expressions with variables and buffers resolved to slots, and marked uniform where all lanes
+// agree.
 // SPDX-License-Identifier: MIT
 #include "emu/machine.h"
 
@@ -97,8 +98,8 @@ static void compile_load(Compiler *c, Node *n, const Expr *x) {
   }
 }
 
-// thread // 32k is one number for a whole warp, although the thread index is not: THREAD level only,
-// where lanes are 32 consecutive threads from a multiple of 32.
+// thread // 32k is one number for a whole warp, although the thread index is not: THREAD level
+// only, where lanes are 32 consecutive threads from a multiple of 32.
 static bool warp_number(const Compiler *c, const Expr *x) {
   int64_t d;
   return !c->loads_uniform && x->u.bin.op == BIN_FLOORDIV && x->u.bin.a->kind == EX_VAR &&

@@ -22,7 +22,8 @@ static int phase_cycles(const int64_t *byte, uint32_t mask, int bytes) {
   return worst;
 }
 
-// True when no two lanes meet in a bank (or unit of several banks): the common case, without a table.
+// True when no two lanes meet in a bank (or unit of several banks): the common case, without a
+// table.
 static bool all_apart(const int64_t *byte, uint32_t mask, int bytes) {
   int shift = bytes == 16 ? 4 : bytes == 8 ? 3 : 2, units = BANKS * BANK_BYTES >> shift;
   uint32_t seen = 0;

@@ -1,5 +1,5 @@
-// emu: runs IR on the CPU. The oracle runs TILE-level programs in the obvious way; the emulator runs
-// THREAD-level programs as a GPU would, and checks them.
+// emu: runs IR on the CPU. The oracle runs TILE-level programs in the obvious way; the emulator
+// runs THREAD-level programs as a GPU would, and checks them.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_EMU_H
 #define TLC_EMU_H
@@ -10,12 +10,12 @@
 // One argument of a program, in the order of Program.params. Sub-byte types are packed, low nibble
 // first. The caller owns the memory.
 typedef struct {
-  void *data;      // tensors: row-major elements in the buffer's dtype (strided tensors: as laid out)
+  void *data;      // tensors: row-major elements of the buffer's dtype (strided: as laid out)
   size_t bytes;    // size of data, checked against the shape
   int64_t i;       // scalar parameters of integer or bool type
   double f;        // scalar parameters of float type
-  float *bound;    // oracle, output tensors of float type, optional: per element, the absolute error
-                   // allowed: 2 ulp of the output type plus eps(accumulator) * n * sum |terms|
+  float *bound;    // oracle, output tensors of float type, optional: per element, the absolute
+                   // error allowed: 2 ulp of the output type plus eps(accumulator) * n * sum |terms|
   uint8_t *written; // optional, one byte an element: set to 1 where the program wrote
 } EmuArg;
 
@@ -31,7 +31,8 @@ typedef struct {
 // False after reporting on d (out-of-bounds shared access, division by zero, ...).
 bool oracle_run(const Program *p, const EmuCall *call, Diags *d);
 // The same for some blocks only: `blocks` linear indices (x fastest) of kernel 0.
-bool oracle_run_blocks(const Program *p, const EmuCall *call, const int64_t *blocks, int n, Diags *d);
+bool oracle_run_blocks(const Program *p, const EmuCall *call, const int64_t *blocks, int n,
+                       Diags *d);
 
 /* emulator.c */
 

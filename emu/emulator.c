@@ -1,4 +1,5 @@
-// The emulator: a THREAD-level program block after block, its warps interleaved by a seeded schedule.
+// The emulator: a THREAD-level program block after block, its warps interleaved by a seeded
+// schedule.
 // SPDX-License-Identifier: MIT
 #include "emu/emulator.h"
 

@@ -8,14 +8,14 @@
 
 enum { MAX_THREADS = 1024, MAX_DEPTH = 64 };
 
-/* shadow.c: who touched each cell of memory last. A cell is one element of a global buffer, or a few
-   bytes of shared memory (the smallest element size in use).
+/* shadow.c: who touched each cell of memory last. A cell is one element of a global buffer, or a
+   few bytes of shared memory (the smallest element size in use).
 
    Happens-before. Only two things order the threads of a block: program order within a thread, and
-   block barriers. So time is counted in epochs: the intervals between block barriers, numbered upwards
-   through blocks and kernels. Two accesses of different threads conflict when they meet in one epoch,
-   one of them writes and not both are atomic. Lanes of one warp are no exception: ldmatrix and mma
-   gather lanes but order none of their memory. Accesses of different blocks of a kernel are never
+   block barriers. So time is counted in epochs: the intervals between block barriers, numbered
+   upwards through blocks and kernels. Two accesses of different threads conflict when they meet in
+   one epoch, one of them writes and not both are atomic. Lanes of one warp are no exception:
+   ldmatrix and mma gather lanes but order none of their memory. Accesses of different blocks of a kernel are never
    ordered; kernels are. */
 
 typedef struct {
@@ -104,7 +104,8 @@ typedef struct {
   Val *uni;
   LaneVals *lane;
   uint8_t *regs;
-  // Groups of asynchronous copies, by lane: committed so far; complete; complete at the last barrier.
+  // Groups of asynchronous copies, by lane: committed so far; complete; complete at the last
+  // barrier.
   uint32_t committed[LANES], complete[LANES], settled[LANES];
 } Warp;
 

@@ -49,7 +49,8 @@ static bool odd_f64(double x) {
   return u & 1;
 }
 
-// a * b + c with a * b exact: rounded to odd, so that a second rounding to a narrower type is right.
+// a * b + c with a * b exact: rounded to odd, so that a second rounding to a narrower type is
+// right.
 static double fma_odd(double a, double b, double c) {
   double p = a * b, s = p + c;
   if (!isfinite(s)) return s;

@@ -87,8 +87,8 @@ struct Machine {
   Arena *arena;
 };
 
-// Values of lanes in mask (n == LANES), or one value (n == 1: uniform, or lane `pick`). err: as many
-// absolute deviations, or NULL.
+// Values of lanes in mask (n == LANES), or one value (n == 1: uniform, or lane `pick`). err: as
+// many absolute deviations, or NULL.
 void emu_eval(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err);
 Val emu_eval1(Machine *m, const Node *x);
 int64_t emu_eval_int(Machine *m, const Node *x);

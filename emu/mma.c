@@ -2,12 +2,13 @@
 // Fragments for mma.m16n8k8", ".m16n8k16", ".m16n8k32").
 //
 // In all of mma's shapes a 32-bit register holds e = 32 / bits consecutive elements along k, lane
-// 4g + q. Register r of A is row g + 8 (r % (m/8)), columns qe + 4e (r / (m/8)) onward; register r of B
-// is column g, rows qe + 4er onward; accumulator i is row g + 8 (i / 2), column 2q + i % 2.
+// 4g + q. Register r of A is row g + 8 (r % (m/8)), columns qe + 4e (r / (m/8)) onward; register r
+// of B is column g, rows qe + 4er onward; accumulator i is row g + 8 (i / 2), column 2q + i % 2.
 //
 // Products are exact and summed in double, then added to the accumulator and rounded to nearest.
 // A GPU adds in an unspecified order, aligning to the largest term and truncating: it may differ by
-// an ulp or so of the largest partial sum for each addition. Operands of tf32 lose their low 13 bits.
+// an ulp or so of the largest partial sum for each addition. Operands of tf32 lose their low 13
+// bits.
 // SPDX-License-Identifier: MIT
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // The oracle: a TILE-level program run block after block in the obvious way.
 //
-// Deviations. Where a bound is asked for, every element and value carries how far a device may be from
-// it: nothing for what IEEE rounding fixes, the sum of all rounding errors for what a device may
-// order differently (gemm, atomics) or compute differently (exp and its kind), carried through every
-// later operation. Comparisons and selections are taken as decided: a condition on a deviating
-// value is the program's own hazard.
+// Deviations. Where a bound is asked for, every element and value carries how far a device may be
+// from it: nothing for what IEEE rounding fixes, the sum of all rounding errors for what a device
+// may order differently (gemm, atomics) or compute differently (exp and its kind), carried through
+// every later operation. Comparisons and selections are taken as decided: a condition on a
+// deviating value is the program's own hazard.
 // SPDX-License-Identifier: MIT
 #include "emu/oracle.h"
 

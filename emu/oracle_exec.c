@@ -56,7 +56,8 @@ void oracle_load(Machine *machine, const Node *x, uint32_t mask, int n, Val *out
   int64_t at[LANES];
   uint32_t inside = locate(o, m, x->idx, x, x->span, mask, n, at);
   Val safe = {0};
-  if (m->safe && (mask & ~inside)) safe = emu_cast(m->type, m->safe->type, emu_eval1(machine, m->safe));
+  if (m->safe && (mask & ~inside))
+    safe = emu_cast(m->type, m->safe->type, emu_eval1(machine, m->safe));
   for (int i = 0; i < n; i++) {
     out[i] = safe;
     if (err) err[i] = 0;

@@ -1,5 +1,5 @@
-// The emulator: a hand-written pipelined GEMM, every wait and barrier deleted from it, and one program
-// for each checker with a clean twin.
+// The emulator: a hand-written pipelined GEMM, every wait and barrier deleted from it, and one
+// program for each checker with a clean twin.
 // SPDX-License-Identifier: MIT
 #include "emu_build.h"
 
@@ -51,6 +51,11 @@ static Stmt *ldmatrix4(Buffer *s, Expr *from, Buffer *regs, int at_reg) {
                (int64_t)4, (int64_t)0);
 }
 
+static Stmt *mma16816(Buffer *a, int ra, Buffer *b, int rb, Buffer *d, int rd) {
+  return st_op(T.a, OP_MMA, NO_SPAN, span_of(a, I(ra), 8), span_of(b, I(rb), 4),
+               span_of(d, I(rd), 4), (int64_t)16, (int64_t)8, (int64_t)16);
+}
+
 static void put_compute(const GemmParts *x, Stmt *to, Expr *stage) {
   Expr *warp = quo(tx(), 32), *lane = rem(tx(), 32), *m = quo(lane, 8), *r = rem(lane, 8);
   for (int ks = 0; ks < BK / 16; ks++) {
@@ -62,8 +67,7 @@ static void put_compute(const GemmParts *x, Stmt *to, Expr *stage) {
     }
     for (int i = 0; i < 2; i++)
       for (int j = 0; j < 4; j++)
-        put(to, st_op(T.a, OP_MMA, NO_SPAN, span_of(x->ra, I(i * 8), 8), span_of(x->rb, I(j * 4), 4),
-                      span_of(x->acc, I((i * 4 + j) * 4), 4), (int64_t)16, (int64_t)8, (int64_t)16));
+        put(to, mma16816(x->ra, i * 8, x->rb, j * 4, x->acc, (i * 4 + j) * 4));
   }
 }
 
@@ -476,10 +480,7 @@ START_TEST(collective_in_divergent_code) {
     bench_begin(32, 1);
     Buffer *a = buffer("a", DT_F16, SC_LOCAL, 8), *b = buffer("b", DT_F16, SC_LOCAL, 4);
     Buffer *d = buffer("d", DT_F32, SC_LOCAL, 4);
-    put(T.k->body, when(lt(tx(), I(limit)),
-                        st_op(T.a, OP_MMA, NO_SPAN, span_of(a, I(0), 8), span_of(b, I(0), 4),
-                              span_of(d, I(0), 4), (int64_t)16, (int64_t)8, (int64_t)16),
-                        NULL));
+    put(T.k->body, when(lt(tx(), I(limit)), mma16816(a, 0, b, 0, d, 0), NULL));
     if (limit == 32) expect_clean();
     else expect_report(DIAG_EMU_COLLECTIVE);
   }

@@ -66,7 +66,7 @@ START_TEST(ldmatrix_moves_bits) {
 }
 END_TEST
 
-/* mma: fragments by PTX's tables, one row for each register (16-bit and 8-bit ones hold several k) */
+/* mma: fragments by PTX's tables, one row for each register (narrow types hold several k in one) */
 
 typedef struct {
   int m, n, k, per; // per: elements of a register

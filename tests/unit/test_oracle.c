@@ -186,8 +186,8 @@ START_TEST(gemm_is_exact_on_integers) {
 }
 END_TEST
 
-// Round-off of another order (float, one product at a time) must lie within the bound, and the bound
-// must not be so wide that an error of one product passes.
+// Round-off of another order (float, one product at a time) must lie within the bound, and the
+// bound must not be so wide that an error of one product passes.
 START_TEST(gemm_bound_covers_reordering) {
   Shape s = {48, 40, 300, 64, 64, 32, DT_F16, DT_F32, false, false};
   Program *p = gemm_program(s);
@@ -271,7 +271,8 @@ START_TEST(atomics_by_every_thread_and_tile) {
   k->grid[0] = I(3);
   Buffer *f = tile(k, "f", DT_F32, SC_FRAGMENT, 1, 64, 0);
   Region *one = region_new(A, out, (Expr *[]){I(39)}, (Expr *[]){I(1)});
-  st_add(A, k->body, st_op(A, OP_ATOMIC, NO_SPAN, one, ex_float(A, DT_F32, 1), (int64_t)ATOMIC_ADD));
+  st_add(A, k->body,
+         st_op(A, OP_ATOMIC, NO_SPAN, one, ex_float(A, DT_F32, 1), (int64_t)ATOMIC_ADD));
   st_add(A, k->body, st_op(A, OP_FILL, NO_SPAN, region_whole(A, f), ex_float(A, DT_F32, 2)));
   Region *all = region_new(A, out, (Expr *[]){I(0)}, (Expr *[]){I(64)}); // 24 past the end
   st_add(A, k->body,
@@ -394,7 +395,8 @@ END_TEST
 START_TEST(extents_that_differ) {
   Program *p = NEW(A, Program);
   Kernel *k = kernel_in(p, 64);
-  Buffer *s = tile(k, "S", DT_F32, SC_SHARED, 1, 8, 0), *t = tile(k, "T", DT_F32, SC_SHARED, 1, 9, 0);
+  Buffer *s = tile(k, "S", DT_F32, SC_SHARED, 1, 8, 0);
+  Buffer *t = tile(k, "T", DT_F32, SC_SHARED, 1, 9, 0);
   st_add(A, k->body,
          st_op(A, OP_COPY, NO_SPAN, region_whole(A, s), region_whole(A, t), (int64_t)0));
   expect_failure(p, NULL, DIAG_EMU_SHAPES);
