@@ -6,6 +6,7 @@
 
 #include "driver/driver.h"
 #include "eval/eval.h"
+#include "runtime/runtime.h"
 
 static bool has_suffix(const char *path, const char *suffix) {
   size_t n = strlen(path), m = strlen(suffix);
@@ -52,9 +53,24 @@ static bool read_source(Job *j, const Options *o) {
   return ok;
 }
 
-static bool find_target(Job *j, const Options *o) {
-  j->target = target_find(o->arch);
-  if (j->target) return true;
+// "native": the newest target that this machine's GPU runs. Where no GPU is, sm_80 for the emulator.
+static const Target *native_target(void) {
+  const Target *best = target_at(0);
+  RtGpu *gpu = NULL;
+  Buf err = {0};
+  if (rt_gpu_open(0, &gpu, &err) == RT_OK)
+    for (int i = 0; target_at(i); i++)
+      if (target_at(i)->sm <= rt_gpu_info(gpu)->sm && target_at(i)->sm > best->sm)
+        best = target_at(i);
+  rt_gpu_close(gpu);
+  buf_free(&err);
+  return best;
+}
+
+static void find_target(Job *j, const Options *o) {
+  bool native = !strcmp(o->arch, "native") && o->mode != MODE_EMIT;
+  j->target = native ? native_target() : target_find(o->arch);
+  if (j->target) return;
   Buf names = {0};
   for (int i = 0; target_at(i); i++) buf_printf(&names, "%s%s", i ? ", " : "", target_at(i)->name);
   fprintf(stderr, "tlc: --arch: '%s' is none of %s\n", o->arch, buf_str(&names));

@@ -176,7 +176,7 @@ static const Option table[] = {
     {"-p", true, set_bindings, "NAME=VALUE[,...]", "bind parameters of the kernel function; a T.dynamic size gets its run-time value for --run and --bench"},
     {"--entry", true, set_entry, "NAME", "which kernel function, where the file has several; 'all' for each"},
     {"--name", true, set_name, "NAME", "C symbol of the launcher; default: the outermost function that holds the kernel"},
-    {"--arch", true, set_arch, "ARCH", "instruction set of the text: sm_80 (default), sm_86, sm_87, sm_89"},
+    {"--arch", true, set_arch, "ARCH", "instruction set of the text: sm_80 (default), sm_86, sm_87, sm_89, sm_90a; 'native' with --run and --bench"},
     {"--emit", true, set_emit, "KIND", "cu (default), header, manifest, tokens, ast, tile, ir, ptx, cubin, exe"},
     {"--header", true, set_header, "FILE", "also write the C header"},
     {"--manifest", true, set_manifest, "FILE", "also write the manifest (JSON)"},

@@ -1,0 +1,158 @@
+#!/bin/bash
+# Suite cli: the command, its files and exit statuses, and what links with what. Each function
+# case_NAME is a case; it fails by `fail`.
+# SPDX-License-Identifier: MIT
+fail() { echo "$*"; exit 1; }
+same() { [ "$1" = "$2" ] || fail "expected '$2', got '$1'"; }
+need() { # a tool: skipped without it, failed in CI
+  PATH=$PATH:/usr/local/cuda/bin
+  command -v "$1" > /dev/null && return
+  [ -n "${TLC_CI-}" ] && fail "$1 is missing"
+  echo "no $1"; exit 77
+}
+
+case_same_bytes() {
+  for f in samples/*.tl; do
+    "$TLC" "$f" -o "$D/a.cu" && "$TLC" "$f" -o "$D/b.cu" || fail "$f"
+    sed 's/b\.cu/a.cu/g' "$D/b.cu" | cmp - "$D/a.cu" || fail "$f: two runs differ"
+    "$TLC" "$f" -o - > "$D/c.cu" || fail "$f: stdout"
+  done
+}
+case_keeps_time() {
+  "$TLC" samples/gemm.tl -o "$D/a.cu" && touch -d '2001-01-01' "$D/a.cu"
+  "$TLC" samples/gemm.tl -o "$D/a.cu"
+  same "$(date -r "$D/a.cu" +%Y)" 2001
+}
+case_default_output() {
+  (cd "$D" && "$TOP/$TLC" "$TOP/samples/gemm.tl" && [ -f gemm.cu ]) || fail "no gemm.cu"
+  (cd "$D" && "$TOP/$TLC" "$TOP/samples/gemm.tl" --emit=header && [ -f gemm.h ]) || fail "no gemm.h"
+}
+case_no_paths() {
+  cp samples/gemm.tl "$D/gemm.tl"
+  (cd "$D" && "$TOP/$TLC" "$D/gemm.tl" -o "$D/x.cu")
+  ! grep -n "$D" "$D/x.cu" || fail "an absolute path is in the text"
+}
+case_status() {
+  "$TLC" > /dev/null 2>&1; same $? 2
+  "$TLC" --bogus x.tl > /dev/null 2>&1; same $? 2
+  "$TLC" "$D/missing.tl" > /dev/null 2>&1; same $? 2
+  "$TLC" samples/gemm.tl -o "$D/no/such/folder/x.cu" > /dev/null 2>&1; same $? 3
+  "$TLC" samples/gemm.tl --arch=sm_20 > /dev/null 2>&1; same $? 2
+  echo 'def f(:' > "$D/bad.tl"
+  "$TLC" "$D/bad.tl" > /dev/null 2>&1; same $? 1
+  "$TLC" --version > /dev/null || fail version
+  "$TLC" --help | grep -q -- --run || fail help
+}
+case_suggestions() {
+  "$TLC" --emmit=cu x.tl 2>&1 | grep -q "did you mean '--emit'" || fail "no suggestion for --emmit"
+  "$TLC" --emit=manifesto x.tl 2>&1 | grep -q "did you mean 'manifest'" || fail "no suggestion"
+}
+case_argfile() {
+  printf '%s\n' '# arguments' -p M=256 --emit=manifest -o - > "$D/args"
+  "$TLC" samples/gemm.tl "@$D/args" | grep -q 256 || fail "the argument file was not read"
+}
+case_depfile() {
+  "$TLC" samples/gemm.tl -o "$D/gemm.cu" -MD || fail "-MD"
+  grep -q 'gemm.cu: samples/gemm.tl' "$D/gemm.d" || fail "$(cat "$D/gemm.d")"
+  "$TLC" samples/gemm.tl -o "$D/gemm.cu" -MD -MF "$D/x.d" -MT thing || fail "-MF"
+  grep -q '^thing: samples/gemm.tl' "$D/x.d" || fail "$(cat "$D/x.d")"
+}
+case_tir_round_trip() { # printed IR reads back, runs, and prints the same
+  for kind in tile ir; do
+    "$TLC" samples/gemm.tl -p M=64,N=64,K=64,block_M=64,block_N=64 --emit=$kind -o "$D/a.tir" || fail emit
+    "$TLC" "$D/a.tir" --emit=$kind -o "$D/b.tir" || fail "reading $kind"
+    diff "$D/a.tir" "$D/b.tir" > "$D/diff" || fail "$kind: $(head -n 5 "$D/diff")"
+  done
+  "$TLC" samples/gemm.tl -p M=64,N=64,K=64,block_M=64,block_N=64 --emit=tile -o "$D/a.tir"
+  "$TLC" --run --device=emu "$D/a.tir" || fail "running the tile IR"
+}
+case_dumps() {
+  "$TLC" samples/gemm.tl -d all -o "$D/x.cu" 2> "$D/dump" || fail "-d all"
+  for pass in simplify pipeline layout lower sync; do
+    grep -q "$pass" "$D/dump" || fail "no dump of $pass"
+  done
+  "$TLC" samples/gemm.tl --time-passes -o "$D/x.cu" 2>&1 | grep -q pipeline || fail "--time-passes"
+  "$TLC" samples/gemm.tl --remarks -o "$D/x.cu" 2>&1 | grep -q 'samples/gemm.tl:[0-9]*:[0-9]*: remark' ||
+    fail "no remarks"
+}
+# Renaming every symbol, swapping commutative operands or adding an unused buffer changes no remark.
+case_no_special_cases() {
+  for f in samples/*.tl; do
+    base=$(basename "$f" .tl)
+    "$TLC" "$f" --remarks -o "$D/x.cu" 2> "$D/a" || fail "$f"
+    sed -E 's/\b(A|B|C)_shared\b/Q_zhared/g; s/\bC_local\b/Z_zocal/g' "$f" > /dev/null
+    python3 tests/rename.py "$f" > "$D/$base.tl"
+    "$TLC" "$D/$base.tl" --remarks -o "$D/y.cu" 2> "$D/b" || fail "$f renamed: $(cat "$D/b")"
+    diff <(sed 's/^[^:]*:[0-9]*:[0-9]*: //' "$D/a" | python3 tests/rename.py --words) \
+      <(sed 's/^[^:]*:[0-9]*:[0-9]*: //' "$D/b" | python3 tests/rename.py --words) > "$D/diff" ||
+      fail "$f: remarks depend on names: $(head -n 6 "$D/diff")"
+  done
+}
+case_c_caller() { # a C program calls the launcher through the emitted header
+  need nvcc
+  "$TLC" samples/vector_add.tl -o "$D/v.cu" --header "$D/v.h" || fail emit
+  cat > "$D/main.c" <<'C'
+#include "v.h"
+int main(void) { char m[256]; return vector_add_check(0, 0, 0, m, sizeof m) == 0; }
+C
+  gcc -std=c99 -Wall -Wextra -Werror -pedantic -I"$D" -c "$D/main.c" -o "$D/main.o" || fail "gcc"
+  g++ -std=c++17 -Wall -Werror -I"$D" -x c++ -c "$D/main.c" -o "$D/main2.o" || fail "g++"
+  nvcc -std=c++17 -arch=sm_80 -c "$D/v.cu" -o "$D/v.o" || fail "nvcc"
+  nvcc -arch=sm_80 "$D/main.o" "$D/v.o" -o "$D/prog" || fail "link"
+  "$D/prog" || fail "a null pointer passed the launcher's check"
+}
+case_link_together() {
+  need nvcc
+  "$TLC" samples/gemm.tl -o "$D/a.cu" && "$TLC" samples/gemm.tl --name other -o "$D/b.cu" || fail emit
+  nvcc -std=c++17 -arch=sm_80 -rdc=true -shared -Xcompiler -fPIC "$D/a.cu" "$D/b.cu" -o "$D/ab.so" ||
+    fail "two generated files do not link"
+}
+case_reserved_name() {
+  "$TLC" samples/gemm.tl --name main -o "$D/x.cu" > /dev/null 2>&1; same $? 1
+  "$TLC" samples/gemm.tl --name 'a b' -o "$D/x.cu" > /dev/null 2>&1; same $? 1
+}
+case_speed() { # 20 ms and 50 MB for the whole process, best of 5
+  [ -z "${TLC_SAN-}" ] || { echo "sanitizer build"; exit 77; }
+  best=1000000
+  for _ in 1 2 3 4 5; do
+    t=$(date +%s%N); "$TLC" samples/gemm.tl -o "$D/x.cu"; t=$((($(date +%s%N) - t) / 1000))
+    [ $t -lt $best ] && best=$t
+  done
+  [ $best -lt 20000 ] || fail "samples/gemm.tl took $best us"
+  kb=$(python3 - "$TLC" samples/gemm.tl -o "$D/x.cu" <<'PY'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+PY
+)
+  [ "$kb" -lt 51200 ] || fail "samples/gemm.tl took $kb KiB"
+}
+case_emulator_speed() { # 50 million multiply-adds a second, checks on
+  [ -z "${TLC_SAN-}" ] || { echo "sanitizer build"; exit 77; }
+  s=$("$TLC" --run --device=emu samples/gemm.tl -p M=512,N=512,K=512 | sed -n 's/.*, \([0-9.]*\) s$/\1/p')
+  awk -v s="$s" 'BEGIN { exit !(s > 0 && 512 * 512 * 512 / s > 50e6) }' || fail "512^3 took $s s"
+}
+case_failed_run_keeps_output() {
+  echo old > "$D/x.cu"
+  "$TLC" "$D/missing.tl" -o "$D/x.cu" > /dev/null 2>&1
+  echo 'import tilelang.language as T
+x = 1 +' > "$D/bad.tl"
+  "$TLC" "$D/bad.tl" -o "$D/x.cu" > /dev/null 2>&1
+  same "$(cat "$D/x.cu")" old
+}
+case_json() {
+  echo 'def f(:' > "$D/bad.tl"
+  "$TLC" "$D/bad.tl" --diagnostics=json 2>&1 | python3 -c '
+import json, sys
+d = json.loads(sys.stdin.readline())
+assert d["severity"] == "error" and d["line"] == 1 and d["code"].startswith("E"), d' || fail "JSON"
+  "$TLC" samples/gemm.tl --emit=manifest -o - | python3 -m json.tool > /dev/null || fail manifest
+}
+
+case $1 in
+  list) declare -F | sed -n 's/^declare -f case_//p' ;;
+  run)
+    TOP=$PWD
+    D=$(mktemp -d) && trap 'rm -rf "$D"' EXIT
+    "case_$2" ;;
+esac
