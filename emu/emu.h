@@ -15,7 +15,7 @@ typedef struct {
   int64_t i;       // scalar parameters of integer or bool type
   double f;        // scalar parameters of float type
   float *bound;    // oracle, output tensors of float type, optional: per element, the absolute
-                   // error allowed: 2 ulp of the output type plus eps(accumulator) * n * sum |terms|
+                   // error allowed: 2 ulp of the output type plus eps(acc) * n * sum |terms|
   uint8_t *written; // optional, one byte an element: set to 1 where the program wrote
 } EmuArg;
 
@@ -50,7 +50,7 @@ typedef struct {
   uint64_t global_sectors;  // 32-byte sectors touched by warp-level global accesses
   uint64_t global_min;      // sectors that the bytes would need if perfectly packed
   uint64_t mma;             // warp-level mma instructions
-  uint64_t barriers;        // block barriers, per block
+  uint64_t barriers;        // block barriers, each once a block
   uint64_t steps;           // warp-level statements executed
 } EmuReport;
 

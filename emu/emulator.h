@@ -15,8 +15,8 @@ enum { MAX_THREADS = 1024, MAX_DEPTH = 64 };
    block barriers. So time is counted in epochs: the intervals between block barriers, numbered
    upwards through blocks and kernels. Two accesses of different threads conflict when they meet in
    one epoch, one of them writes and not both are atomic. Lanes of one warp are no exception:
-   ldmatrix and mma gather lanes but order none of their memory. Accesses of different blocks of a kernel are never
-   ordered; kernels are. */
+   ldmatrix and mma gather lanes but order none of their memory. Accesses of different blocks of a
+   kernel are never ordered; kernels are. */
 
 typedef struct {
   uint32_t write_epoch, read_epoch; // 0: never

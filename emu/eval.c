@@ -9,8 +9,9 @@ bool emu_first(Machine *m, const void *key, int kind) {
   m->failed = true;
   bool fresh;
   int *bits = slotmap_at(m->seen, key, &fresh);
+  kind &= 31;
   if (*bits >> kind & 1 || m->reports >= m->max_reports) return false;
-  *bits |= 1 << kind;
+  *bits |= (int)(1u << kind);
   m->reports++;
   return true;
 }

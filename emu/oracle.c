@@ -202,6 +202,7 @@ static void give_bounds(Oracle *o, const Program *p, const EmuCall *call) {
         double x = emu_read(m->type, m->raw, at).f;
         e = (double)m->err[at] + 2 * emu_ulp(m->type, x);
         e += emu_eps(m->type) * (double)m->count[at] * (double)m->mag[at];
+        if (isnan(e)) e = isfinite(x) ? INFINITY : 0;
       }
       bound[at] = nextafterf((float)e, e > 0 ? INFINITY : 0);
     }

@@ -320,6 +320,101 @@ START_TEST(parallel_rounds_as_typed) {
 }
 END_TEST
 
+// Tiles of f32 lose their low 13 bits in gemm; f16 accumulators round after each gemm.
+START_TEST(operand_and_accumulator_types) {
+  Shape s = {16, 8, 8, 16, 8, 8, DT_F32, DT_F32, false, false};
+  Program *p = gemm_program(s);
+  EmuArg arg[3] = {tensor(s.in, 128, true), tensor(s.in, 64, true), tensor(s.acc, 128, true)};
+  ((float *)arg[0].data)[0] = 1 + 0x1p-10f + 0x1p-11f; // 1 + 2^-10 after truncation
+  ((float *)arg[0].data)[1] = 0;
+  for (int k = 0; k < 8; k++) ((float *)arg[1].data)[k * 8] = k == 0;
+  ck_assert(oracle_run(p, &(EmuCall){.args = arg}, diags));
+  ck_assert(((float *)arg[2].data)[0] == 1 + 0x1p-10f);
+
+  s = (Shape){16, 8, 32, 16, 8, 16, DT_F16, DT_F16, false, true}; // two gemms of k = 16
+  p = gemm_program(s);
+  EmuArg half[3] = {tensor(s.in, 512, true), tensor(s.in, 256, true), tensor(s.acc, 128, true)};
+  for (int k = 0; k < 32; k++) {
+    ((uint16_t *)half[0].data)[k] = num_f16_from_f64(k < 16 ? 128 : 0.0625);
+    ((uint16_t *)half[1].data)[k] = 0x3c00;
+  }
+  ck_assert(oracle_run(p, &(EmuCall){.args = half}, diags));
+  // 2048 then + 1: half way between 2048 and 2050 goes to the even one.
+  ck_assert(element(DT_F16, half[2].data, 0) == 2048);
+}
+END_TEST
+
+// Each thread copies its own piece through a local array; the grid and the tensor are symbolic.
+START_TEST(local_copies_and_symbolic_sizes) {
+  Program *p = NEW(A, Program);
+  Var *n = var_new(A, "n", DT_INDEX, VAR_SIZE, NO_SPAN);
+  vec_push(A, &p->sizes, n);
+  Buffer *x = param(p, "x", DT_F32, 1, V(n), NULL), *y = param(p, "y", DT_F16, 1, V(n), NULL);
+  x->safe = ex_float(A, DT_F32, -99);
+  Kernel *k = kernel_in(p, 32);
+  k->grid[0] = ex_floordiv(A, ex_add(A, V(n), I(127)), I(128));
+  Buffer *v = tile(k, "v", DT_F32, SC_LOCAL, 1, 4, 0);
+  Expr *at = ex_add(A, ex_mul(A, V(k->block[0]), I(128)), ex_mul(A, V(k->thread), I(4)));
+  Region *from = region_new(A, x, (Expr *[]){ex_add(A, at, I(1))}, (Expr *[]){I(4)});
+  Region *to = region_new(A, y, &at, (Expr *[]){I(4)});
+  st_add(A, k->body, st_op(A, OP_COPY, NO_SPAN, from, region_whole(A, v), (int64_t)0));
+  st_add(A, k->body, st_op(A, OP_COPY, NO_SPAN, region_whole(A, v), to, (int64_t)0));
+  int64_t size = 301;
+  EmuArg arg[2] = {tensor(DT_F32, size, false), tensor(DT_F16, size, false)};
+  ck_assert(oracle_run(p, &(EmuCall){.sizes = &size, .args = arg}, diags));
+  for (int i = 0; i < size; i++) {
+    float want = i + 1 < size ? ((float *)arg[0].data)[i + 1] : -99;
+    ck_assert(((uint16_t *)arg[1].data)[i] == num_f16_from_f32(want));
+  }
+}
+END_TEST
+
+// Loops whose bounds differ by thread, with early lanes idle: out[t] = sum of i in [t, 2 t).
+START_TEST(loops_of_each_thread) {
+  Program *p = NEW(A, Program);
+  Buffer *out = param(p, "out", DT_I32, 1, I(70), NULL);
+  Kernel *k = kernel_in(p, 70);
+  Buffer *v = tile(k, "v", DT_I32, SC_LOCAL, 1, 1, 0);
+  Var *i = loop_var("i");
+  st_add(A, k->body, store1(v, I(0), ex_int(A, DT_I32, 0)));
+  Stmt *add = store1(v, I(0), ex_add(A, load1(v, I(0)), ex_cast(A, DT_I32, V(i))));
+  st_add(A, k->body, st_for(A, LOOP_SERIAL, i, V(k->thread), V(k->thread), add, NO_SPAN));
+  st_add(A, k->body, store1(out, V(k->thread), load1(v, I(0))));
+  EmuArg arg = tensor(DT_I32, 70, true);
+  ck_assert(oracle_run(p, &(EmuCall){.args = &arg}, diags));
+  for (int t = 0; t < 70; t++)
+    ck_assert_int_eq(((int32_t *)arg.data)[t], t * t + t * (t - 1) / 2);
+}
+END_TEST
+
+// A deviation grows through casts and products, and exact work has none beyond two ulp.
+START_TEST(bounds_are_carried) {
+  Shape s = {16, 8, 64, 16, 8, 64, DT_F16, DT_F32, false, false};
+  Program *p = gemm_program(s);
+  Buffer *d = param(p, "D", DT_F16, 2, I(16), I(8)), *e = param(p, "E", DT_F32, 1, I(32), NULL);
+  Kernel *k = p->kernels.data[0];
+  Buffer *cf = k->buffers.data[2];
+  Buffer *h = tile(k, "h", DT_F16, SC_SHARED, 2, 16, 8);
+  st_add(A, k->body,
+         st_op(A, OP_COPY, NO_SPAN, region_whole(A, cf), region_whole(A, h), (int64_t)0));
+  st_add(A, k->body,
+         st_op(A, OP_COPY, NO_SPAN, region_whole(A, h), region_whole(A, d), (int64_t)0));
+  st_add(A, k->body, st_if(A, ex_lt(A, V(k->thread), I(32)),
+                           store1(e, V(k->thread), ex_float(A, DT_F32, 3)), NULL, NO_SPAN));
+  EmuArg arg[5] = {tensor(s.in, 1024, false), tensor(s.in, 512, false), tensor(DT_F32, 128, false),
+                   tensor(DT_F16, 128, false), tensor(DT_F32, 32, false)};
+  for (int i = 2; i < 5; i++) arg[i].bound = NEWN(A, float, 128);
+  ck_assert(oracle_run(p, &(EmuCall){.args = arg}, diags));
+  for (int i = 0; i < 128; i++) {
+    double c = element(DT_F32, arg[2].data, i), ulp = ldexp(1, c == 0 ? -24 : ilogb(c) - 10);
+    double half = element(DT_F16, arg[3].data, i);
+    ck_assert(fabs(half - c) <= ulp);
+    ck_assert(arg[3].bound[i] > arg[2].bound[i] && (double)arg[3].bound[i] <= 8 * ulp + 1e-3);
+  }
+  ck_assert(arg[4].bound[5] >= 0x1p-21f && arg[4].bound[5] < 0x1.1p-21f); // 2 ulp of 3
+}
+END_TEST
+
 /* diagnostics */
 
 static void expect_failure(Program *p, EmuArg *arg, DiagId id) {
@@ -411,6 +506,8 @@ int main(void) {
   const TTest *tests[] = {
       gemm_is_exact_on_integers, gemm_bound_covers_reordering, gemm_is_fast, sampled_blocks_only,
       threads_run_in_lockstep, atomics_by_every_thread_and_tile, parallel_rounds_as_typed,
+      operand_and_accumulator_types, local_copies_and_symbolic_sizes, loops_of_each_thread,
+      bounds_are_carried,
       shared_out_of_bounds, fill_out_of_bounds, division_by_zero, division_by_negatives_floors,
       shift_out_of_range, argument_too_small, false_assumption, extents_that_differ};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
