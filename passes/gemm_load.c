@@ -27,7 +27,7 @@ static Expr *element_offset(GemmOperand *o, Expr *outer, Expr *k) {
   for (int i = 0; i < n - 2; i++) idx[i] = lower_expr(o->l, o->region->min[i]);
   idx[n - 2] = o->kmajor ? outer : k;
   idx[n - 1] = o->kmajor ? k : outer;
-  return lower_offset(o->l, o->form, idx);
+  return lower_offset(o->l, o->buf, idx);
 }
 
 // ldmatrix wants 16-byte aligned cells: pitch, panel and the region's corner must allow it. Transposed
@@ -69,7 +69,7 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   int n = o->region->n;
   for (int i = 0; i < n; i++)
     zero[i] = i < n - 2 ? lower_expr(o->l, o->region->min[i]) : num(o, 0);
-  o->lead = lower_let(o->l, out, o->is_b ? "b_base" : "a_base", lower_offset(o->l, o->form, zero));
+  o->lead = lower_let(o->l, out, o->is_b ? "b_base" : "a_base", lower_offset(o->l, o->buf, zero));
   Expr *across, *along;
   lane_place(o, &across, &along);
   Expr *row = add(o, o->kmajor ? o->outer : o->k0, across);

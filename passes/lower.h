@@ -37,7 +37,11 @@ bool frag_fit(Arena *a, const FragUse *u, const Layout *frag, Stmt *loop, int64_
 typedef struct {
   Arena *arena;
   Facts *facts;
+  const Target *target;
 } Widths;
+
+// Elements of a type that one atomic addition to global memory can update.
+int width_atomic(const Target *t, DType type);
 
 // Elements (a power of two, at most `most`) that an access can move at once along loop variable j,
 // whose values come in runs that start at multiples of the width. 0: j is not its innermost index.
@@ -94,7 +98,6 @@ typedef struct {
   VEC(TileForm) forms;
   VEC(LoopWidth) widths;
   Subst vars;     // tile-level loop variables to thread-level expressions
-  Stmt *prologue; // lets at the top of the kernel
   Expr *thread;
   int divergent;  // enclosing branches and loops that threads may take differently
   // inside a parallel loop:
@@ -127,10 +130,14 @@ void lower_atomic(Lower *l, Stmt *s, Stmt *out);
 /* lower_loop.c */
 
 void lower_parallel(Lower *l, Stmt *loop, Stmt *out);
+// A loop that copies global to shared memory, by cp.async of one vector a time; false (and nothing
+// emitted) when a guard needs more than a count of valid elements.
+bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
 
 /* lower_async.c */
 
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);
+bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy loop's body
 
 /* gemm.c, gemm_load.c: ALREADY WRITTEN and committed (passes/gemm.h); adapt there, do not write anew */
 
