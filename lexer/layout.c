@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "lexer/scanner.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static Span span_of(const Scanner *x, uint32_t lo, uint32_t hi) { return (Span){x->file, lo, hi}; }
@@ -18,22 +19,28 @@ static void measure(const char *space, int len, Level *out) {
   }
 }
 
-static TokenKind last_kind(const Scanner *x) {
-  int i = x->tokens.len - 1;
-  while (i >= 0 && x->tokens.data[i].kind == TOK_NEWLINE) i--;
-  return i >= 0 ? x->tokens.data[i].kind : TOK_END;
+// Is the line before one that a deeper block follows, or would with its ':'?
+static bool block_may_follow(const Scanner *x) {
+  const Token *t = x->tokens.data;
+  int last = x->tokens.len - 2; // before the NEWLINE
+  if (last < 0) return false;
+  if (t[last].kind == TOK_COLON) return true;
+  int first = last;
+  while (first > 0 && !lex_is_layout(t[first - 1].kind)) first--;
+  return lex_opens_block(t[first].kind);
 }
 
 static void deeper(Scanner *x, Level level, Span at) {
   if (x->nlevels == LEX_MAX_INDENT) {
     diag_report(x->diags, DIAG_DEEP_INDENT, at, LEX_MAX_INDENT);
+    vec_push(x->arena, &x->broken, span_of(x, at.lo, x->len + 1));
     x->stop = true;
     return;
   }
-  TokenKind last = last_kind(x);
-  if (last != TOK_COLON) {
+  if (!block_may_follow(x)) {
     level.phantom = true;
-    if (last != TOK_ERROR)
+    int last = x->tokens.len - 2;
+    if (last < 0 || x->tokens.data[last].kind != TOK_ERROR)
       diag_report(x->diags, DIAG_UNEXPECTED_INDENT, at, level.column, top_level(x)->column);
   }
   x->levels[++x->nlevels] = level;
@@ -96,7 +103,7 @@ TokenKind lex_finish(Scanner *x, LexValue *out) {
     return TOK_ERROR;
   }
   TokenKind kind = last >= 0 ? x->tokens.data[last].kind : TOK_NEWLINE;
-  if (kind != TOK_NEWLINE && kind != TOK_INDENT && kind != TOK_DEDENT) return TOK_NEWLINE;
+  if (!lex_is_layout(kind)) return TOK_NEWLINE;
   for (; x->nlevels; x->nlevels--) x->dedents += !top_level(x)->phantom;
   return lex_owed(x, x->len, out);
 }
@@ -153,13 +160,16 @@ TokenKind lex_close(Scanner *x, char closer, TokenKind kind, Span at) {
     return kind;
   }
   mismatch(x, closer, at);
-  // Where an outer one fits, the inner ones were forgotten; else the closer is the odd one out.
+  // Where an outer one fits, the inner ones were forgotten. Else this was meant to close the inner
+  // one, unless what does close it is still to come.
   for (int i = x->nbrackets; i-- && x->brackets[i].kind != 'f';)
     if (closer_of(x->brackets[i].kind) == closer) {
       for (int j = i; j < x->nbrackets; j++) x->brackets[j].quiet = true;
       lex_drop_brackets(x, i, at.hi);
-      return x->nbrackets ? TOK_ERROR : kind;
+      return TOK_ERROR;
     }
+  const char *rest = x->text + at.hi;
+  if (!memchr(rest, closer_of(open), strcspn(rest, "\n"))) x->nbrackets--;
   return TOK_ERROR;
 }
 
@@ -206,8 +216,9 @@ bool lex_line_in_brackets(Scanner *x, Span at) {
   const char *p = x->text + at.hi;
   x->first = true;
   p += strspn(p, " \t\f");
-  if (!starts_statement(lex_keyword(p, (int)strspn(p, "abcdefghijklmnopqrstuvwxyz_"))))
-    return false;
+  int len = 0;
+  while (isalnum((unsigned char)p[len]) || p[len] == '_' || p[len] & 0x80) len++;
+  if (!starts_statement(lex_keyword(p, len))) return false;
   lex_drop_brackets(x, 0, at.hi);
   x->owes_newline = true;
   return true;

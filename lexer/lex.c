@@ -10,7 +10,7 @@ typedef LexValue YYSTYPE;
 typedef Span YYLTYPE;
 #include "lexer/scan.h"
 
-#define MAX_FILE (256u << 20)
+#define MAX_FILE (16u << 20)
 
 static const char *const names[] = {
 #define TOKEN(kind, name) name,
@@ -25,19 +25,19 @@ static const char *const names[] = {
 const char *lex_token_name(TokenKind kind) { return names[kind]; }
 bool lex_is_keyword(TokenKind kind) { return kind >= TOK_AND && kind <= TOK_YIELD; }
 
-static bool is_layout(TokenKind kind) {
+bool lex_is_layout(TokenKind kind) {
   return kind == TOK_NEWLINE || kind == TOK_INDENT || kind == TOK_DEDENT || kind == TOK_END;
 }
 
 static void push(Scanner *x, Token token) {
   int index = x->tokens.len;
   TokenKind last = index ? x->tokens.data[index - 1].kind : TOK_NEWLINE;
-  if (token.kind == TOK_NEWLINE && is_layout(last)) return; // a line of nothing but '\'
+  if (token.kind == TOK_NEWLINE && lex_is_layout(last)) return; // a line of nothing but '\'
   int b = x->nbrackets - 1;
   if (b >= 0 && x->brackets[b].token == index) b--; // it is the one that opens
   token.bracket = b >= 0 ? x->brackets[b].token : -1;
-  token.first = x->first && !is_layout(token.kind);
-  if (!is_layout(token.kind)) x->first = false;
+  token.first = x->first && !lex_is_layout(token.kind);
+  if (!lex_is_layout(token.kind)) x->first = false;
   vec_push(x->arena, &x->tokens, token);
 }
 
@@ -75,7 +75,7 @@ static TokenKind soft_keyword(const Settler *s, const Token *t, int end) {
   return line_end[1].kind == TOK_INDENT && is_name(&line_end[2], "case") ? TOK_MATCH : t->kind;
 }
 
-static bool opens_block(TokenKind kind) {
+bool lex_opens_block(TokenKind kind) {
   switch (kind) {
   case TOK_ASYNC:
   case TOK_CASE:
@@ -101,9 +101,10 @@ static void missing_block(Settler *s, const Token *header, const Token *next) {
   int line, column;
   src_place(diag_sources(x->diags), x->file, header->span.lo, &line, &column);
   Span at = next->span;
-  while (is_layout(next->kind) && next->kind != TOK_END) next++;
+  while (lex_is_layout(next->kind) && next->kind != TOK_END) next++;
   if (next->kind != TOK_END) at = next->span;
-  diag_report(x->diags, DIAG_NO_BLOCK, at, lex_token_name(header->kind), line);
+  if (next->kind != TOK_ERROR)
+    diag_report(x->diags, DIAG_NO_BLOCK, at, lex_token_name(header->kind), line);
   static const TokenKind block[] = {TOK_INDENT, TOK_PASS, TOK_NEWLINE, TOK_DEDENT};
   for (size_t i = 0; i < LEN(block); i++)
     vec_push(x->arena, &s->out,
@@ -123,7 +124,7 @@ static int settle_line(Settler *s, const Token *t) {
   }
   if (t[end].kind == TOK_END) return end + 1;
   bool deeper = t[end + 1].kind == TOK_INDENT;
-  if (opens_block(first.kind) && t[end - 1].kind == TOK_COLON && !deeper)
+  if (lex_opens_block(first.kind) && t[end - 1].kind == TOK_COLON && !deeper)
     missing_block(s, &first, t + end + 1);
   if (deeper && s->depth < LEX_MAX_INDENT) s->cases[s->depth + 1] = first.kind == TOK_MATCH;
   return end + 1;
@@ -133,7 +134,7 @@ static void settle(Settler *s) {
   const Token *t = s->x->tokens.data;
   for (int i = 0; i < s->x->tokens.len;) {
     s->depth += (t[i].kind == TOK_INDENT) - (t[i].kind == TOK_DEDENT);
-    if (is_layout(t[i].kind)) vec_push(s->x->arena, &s->out, t[i++]);
+    if (lex_is_layout(t[i].kind)) vec_push(s->x->arena, &s->out, t[i++]);
     else i += settle_line(s, t + i);
   }
 }

@@ -53,7 +53,7 @@ typedef struct {
 
 /* lex.c */
 
-// Reads a whole file. Errors go to `d`; the tokens are good enough to go on parsing for more errors.
+// Reads a whole file. Errors go to `d`; the tokens are good enough to parse on for more errors.
 Tokens lex_file(Arena *a, Diags *d, uint32_t file);
 // One token a line: "3:5-3:9 name copy". Layout tokens have no text.
 void lex_dump(const Tokens *t, const Sources *s, Buf *out);

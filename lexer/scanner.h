@@ -49,6 +49,11 @@ typedef struct {
   bool stop; // nothing sensible can follow; end the file here
 } Scanner;
 
+/* lex.c */
+
+bool lex_is_layout(TokenKind kind); // NEWLINE, INDENT, DEDENT, END
+bool lex_opens_block(TokenKind kind); // the first token of a line that ends in ':'
+
 /* layout.c: indentation and brackets */
 
 // Takes the white space a line starts with; afterwards lex_owed gives the layout tokens due.
@@ -57,7 +62,7 @@ void lex_indent(Scanner *x, const char *space, int len, Span at);
 TokenKind lex_owed(Scanner *x, uint32_t at, LexValue *out);
 // The end of the file: closes what is open. TOK_END when all is done.
 TokenKind lex_finish(Scanner *x, LexValue *out);
-// Forgets the brackets above `keep`, each with a complaint unless it is quiet; their text is broken.
+// Forgets the brackets above `keep`, with a complaint unless it is quiet; their text is broken.
 void lex_drop_brackets(Scanner *x, int keep, uint32_t end);
 // A line end inside brackets. True when the next line holds a statement, so that the brackets
 // must have been left open: they are dropped, and a NEWLINE is due.

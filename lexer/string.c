@@ -60,10 +60,20 @@ static void octal_escape(Decoder *d) {
   d->at = i;
 }
 
+// tlc does not carry Unicode's names. In text for people the replacement character does
+// as well; for anything else there is the warning.
 static void named_escape(Decoder *d) {
   const char *from = d->text + d->at, *end = memchr(from, '}', (size_t)(d->len - d->at));
-  bad_escape(d, end ? (int)(end - from) + 1 : 2,
-             "characters by name are not supported; write \\u or \\U and the number");
+  if (!end || from + 2 >= end || from[2] != '{') {
+    bad_escape(d, 2, "\\N takes a name in braces");
+    return;
+  }
+  int len = (int)(end - from) + 1;
+  uint32_t lo = d->place + (uint32_t)d->at;
+  diag_report(d->x->diags, DIAG_NAMED_ESCAPE, (Span){d->x->file, lo, lo + (uint32_t)len}, len,
+              from);
+  put(d, 0xfffd);
+  d->at += len;
 }
 
 static void unknown_escape(Decoder *d) {
@@ -164,13 +174,6 @@ TokenKind lex_string(Scanner *x, const char *text, int len, LexValue *out) {
   return o.bytes ? TOK_BYTES : TOK_STR;
 }
 
-// The innermost f-string when it can hold no line end, else NULL.
-static Bracket *one_line_fstring(Scanner *x) {
-  for (int i = x->nbrackets; i--;)
-    if (x->brackets[i].kind == 'f') return x->brackets[i].triple ? NULL : &x->brackets[i];
-  return NULL;
-}
-
 // Brackets that the text closes, were it not in a string.
 static void close_swallowed(Scanner *x, const char *text, int len) {
   int depth = 0;
@@ -184,9 +187,9 @@ static void close_swallowed(Scanner *x, const char *text, int len) {
 
 void lex_unterminated(Scanner *x, const char *text, int len, Span at) {
   Opening o = opening_of(text, len);
-  const Bracket *around = one_line_fstring(x);
-  bool field = around && lex_top(x) == 'F' && around->quote == o.quote;
-  if (field) diag_report(x->diags, DIAG_OPEN_FIELD, x->brackets[x->nbrackets - 1].span);
+  const Bracket *around = lex_top(x) == 'F' ? lex_fstring(x) : NULL;
+  if (around && around->quote == o.quote && around->triple == o.triple)
+    diag_report(x->diags, DIAG_OPEN_FIELD, x->brackets[x->nbrackets - 1].span);
   else diag_report(x->diags, DIAG_OPEN_STRING, at, lex_top(x) == 'f' ? "f-string" : "string");
   for (int i = 0; i < x->nbrackets; i++) x->brackets[i].quiet = true;
   if (o.triple) {

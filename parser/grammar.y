@@ -1,4 +1,4 @@
-/* Python's grammar (3.11, "10. Full Grammar specification") for an LALR(1) parser. Actions only build.
+/* Python's grammar (3.11, "10. Full Grammar specification") for LALR(1). Actions only build.
    What it takes too much, rules.c refuses: targets, starred places, argument and parameter order.
    SPDX-License-Identifier: MIT */
 %require "3.8"
@@ -69,7 +69,8 @@ static void yyerror(const Span *at, Parser *p, const char *text) {
 %nterm <AstExpr *> targets subscript subscripts right test_opt spec_opt field_value pattern_key
 %nterm <AstExpr *> annotation_opt returns_opt signed_number guard_opt subject dotted_expr literal
 %nterm <ExprVec> or_chain and_chain star_commas named_list named_commas target_commas target_list
-%nterm <ExprVec> subscript_commas decorators assign_left conditions
+%nterm <ExprVec> subscript_commas decorators assign_left conditions star_many named_many
+%nterm <ExprVec> target_many subscript_many
 %nterm <Chain> compare_chain
 %nterm <AstCompareOp> compare_op
 %nterm <AstBinaryOp> aug_op
@@ -98,7 +99,7 @@ static void yyerror(const Span *at, Parser *p, const char *text) {
 %nterm <CaseVec> cases
 %nterm <AstCase> case
 %nterm <AstPattern *> pattern patterns or_pattern closed_pattern pattern_elem
-%nterm <PatternList> pattern_commas or_patterns pattern_list mapping_items
+%nterm <PatternList> pattern_commas pattern_many or_patterns pattern_list mapping_items
 %nterm <PatternList> mapping_list class_args class_arg_list
 
 %%
@@ -128,10 +129,7 @@ small_stmts:
   small                 { $$ = (StmtVec){0}; PUSH($$, $1); }
 | small_stmts ";" small { $$ = $1; PUSH($$, $3); }
 ;
-block:
-  line                                                              { $$ = $1; }
-| "end of line" "an indented block" stmts "end of the block"        { $$ = $3; }
-;
+block: line { $$ = $1; } | "end of line" "an indented block" stmts "end of the block" { $$ = $3; };
 
 small:
   star_tests                       { $$ = ast_expr_stmt(p, @$, AST_STMT_EXPR, $1); }
@@ -312,36 +310,25 @@ star_commas:
   star_elem ","             { $$ = (ExprVec){0}; PUSH($$, $1); }
 | star_commas star_elem "," { $$ = $1; PUSH($$, $2); }
 ;
-star_tests:
-  star_elem
-| star_commas           { $$ = ast_items(p, @$, AST_TUPLE, $1); }
-| star_commas star_elem { PUSH($1, $2); $$ = ast_items(p, @$, AST_TUPLE, $1); }
-;
+star_many: star_commas | star_commas star_elem { $$ = $1; PUSH($$, $2); };
+star_tests: star_elem | star_many { $$ = ast_items(p, @$, AST_TUPLE, $1); };
 named_elem: named | "*" expr { $$ = ast_operand(p, @$, AST_STARRED, $2); };
 named_commas:
   named_elem ","              { $$ = (ExprVec){0}; PUSH($$, $1); }
 | named_commas named_elem "," { $$ = $1; PUSH($$, $2); }
 ;
-named_list:
-  named_elem              { $$ = (ExprVec){0}; PUSH($$, $1); }
-| named_commas
-| named_commas named_elem { $$ = $1; PUSH($$, $2); }
-;
+named_many: named_commas | named_commas named_elem { $$ = $1; PUSH($$, $2); };
+named_list: named_elem { $$ = (ExprVec){0}; PUSH($$, $1); } | named_many;
 target_elem: expr | "*" expr { $$ = ast_operand(p, @$, AST_STARRED, $2); };
 target_commas:
   target_elem ","               { $$ = (ExprVec){0}; PUSH($$, $1); }
 | target_commas target_elem "," { $$ = $1; PUSH($$, $2); }
 ;
-target_list:
-  target_elem               { $$ = (ExprVec){0}; PUSH($$, $1); }
-| target_commas
-| target_commas target_elem { $$ = $1; PUSH($$, $2); }
-;
+target_many: target_commas | target_commas target_elem { $$ = $1; PUSH($$, $2); };
+target_list: target_elem { $$ = (ExprVec){0}; PUSH($$, $1); } | target_many;
 targets:
-  target_elem               { $$ = $1; ast_check_target(p, $$); }
-| target_commas             { $$ = ast_items(p, @$, AST_TUPLE, $1); ast_check_target(p, $$); }
-| target_commas target_elem
-  { PUSH($1, $2); $$ = ast_items(p, @$, AST_TUPLE, $1); ast_check_target(p, $$); }
+  target_elem { $$ = $1; ast_check_target(p, $$); }
+| target_many { $$ = ast_items(p, @$, AST_TUPLE, $1); ast_check_target(p, $$); }
 ;
 
 /* Expressions, loosest first */
@@ -448,10 +435,7 @@ braces:
 | "{" entries "," "}"    { $$ = ast_dict(p, @$, $2); }
 | "{" test ":" test comp_for "}" { $$ = ast_comp(p, @$, AST_DICT_COMP, $2, $4, $5); }
 ;
-entries:
-  entry             { $$ = (EntryVec){0}; PUSH($$, $1); }
-| entries "," entry { $$ = $1; PUSH($$, $3); }
-;
+entries: entry { $$ = (EntryVec){0}; PUSH($$, $1); } | entries "," entry { $$ = $1; PUSH($$, $3); };
 entry: test ":" test { $$ = (AstEntry){$1, $3}; } | "**" expr { $$ = (AstEntry){NULL, $2}; };
 comp_for:
   comp_clause          { $$ = (ClauseVec){0}; PUSH($$, $1); }
@@ -464,10 +448,10 @@ comp_clause:
   { $$ = (AstClause){$3, $5, {$6.data, $6.len}, true}; }
 ;
 conditions: %empty { $$ = (ExprVec){0}; } | conditions "if" or_test { $$ = $1; PUSH($$, $3); };
+subscript_many: subscript_commas | subscript_commas subscript { $$ = $1; PUSH($$, $2); };
 subscripts:
-  subscript                  { $$ = ast_subscript(p, @$, $1); }
-| subscript_commas           { $$ = ast_items(p, @$, AST_TUPLE, $1); }
-| subscript_commas subscript { PUSH($1, $2); $$ = ast_items(p, @$, AST_TUPLE, $1); }
+  subscript      { $$ = ast_subscript(p, @$, $1); }
+| subscript_many { $$ = ast_items(p, @$, AST_TUPLE, $1); }
 ;
 subscript_commas:
   subscript ","                  { $$ = (ExprVec){0}; PUSH($$, $1); }
@@ -513,29 +497,23 @@ match_stmt:
   { $$ = ast_match(p, @1, $2, $6); }
 ;
 subject:
-  named_elem              { $$ = $1; ast_check_no_star(p, $1); }
-| named_commas            { $$ = ast_items(p, @$, AST_TUPLE, $1); }
-| named_commas named_elem { PUSH($1, $2); $$ = ast_items(p, @$, AST_TUPLE, $1); }
+  named_elem { $$ = $1; ast_check_no_star(p, $1); }
+| named_many { $$ = ast_items(p, @$, AST_TUPLE, $1); }
 ;
 cases: case { $$ = (CaseVec){0}; PUSH($$, $1); } | cases case { $$ = $1; PUSH($$, $2); };
 case: "case" patterns guard_opt ":" block { $$ = ast_case(@1, $2, $3, $5); };
 guard_opt: %empty { $$ = NULL; } | "if" named { $$ = $2; };
-patterns:
-  pattern_elem
-| pattern_commas { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $1); }
-| pattern_commas pattern_elem
-  { PUSH($1.items, $2); $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $1); }
-;
+patterns: pattern_elem | pattern_many { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $1); };
 pattern_elem: pattern | "*" NAME { $$ = ast_pattern(p, @$, AST_PAT_STAR, $2, NULL); };
 pattern_commas:
   pattern_elem ","                { $$ = (PatternList){0}; PUSH($$.items, $1); }
 | pattern_commas pattern_elem "," { $$ = $1; PUSH($$.items, $2); }
 ;
+pattern_many: pattern_commas | pattern_commas pattern_elem { $$ = $1; PUSH($$.items, $2); };
 pattern_list:
-  %empty                      { $$ = (PatternList){0}; }
-| pattern_elem                { $$ = (PatternList){0}; PUSH($$.items, $1); }
-| pattern_commas
-| pattern_commas pattern_elem { $$ = $1; PUSH($$.items, $2); }
+  %empty       { $$ = (PatternList){0}; }
+| pattern_elem { $$ = (PatternList){0}; PUSH($$.items, $1); }
+| pattern_many
 ;
 pattern:
   or_pattern
@@ -543,10 +521,7 @@ pattern:
   { PatternList l = {0}; PUSH(l.items, $1); $$ = ast_pattern_list(p, @$, AST_PAT_AS, NULL, l);
     $$->name = $3; }
 ;
-or_pattern:
-  closed_pattern
-| or_patterns { $$ = ast_pattern_list(p, @$, AST_PAT_OR, NULL, $1); }
-;
+or_pattern: closed_pattern | or_patterns { $$ = ast_pattern_list(p, @$, AST_PAT_OR, NULL, $1); };
 or_patterns:
   closed_pattern "|" closed_pattern
   { $$ = (PatternList){0}; PUSH($$.items, $1); PUSH($$.items, $3); }
@@ -558,9 +533,7 @@ closed_pattern:
 | "(" pattern ")"       { $$ = $2; }
 | "(" ")"
   { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, (PatternList){0}); }
-| "(" pattern_commas ")" { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $2); }
-| "(" pattern_commas pattern_elem ")"
-  { PUSH($2.items, $3); $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $2); }
+| "(" pattern_many ")"   { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $2); }
 | "[" pattern_list "]"   { $$ = ast_pattern_list(p, @$, AST_PAT_SEQUENCE, NULL, $2); }
 | "{" mapping_items "}"  { $$ = ast_pattern_list(p, @$, AST_PAT_MAPPING, NULL, $2); }
 | NAME "(" class_args ")"

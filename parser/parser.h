@@ -132,7 +132,8 @@ AstStmt *ast_aug(Parser *p, Span at, AstBinaryOp op, AstExpr *target, AstExpr *v
 AstStmt *ast_ann(Parser *p, Span at, AstExpr *target, AstExpr *annotation, AstExpr *value);
 AstStmt *ast_del(Parser *p, Span at, ExprVec targets);
 AstStmt *ast_names(Parser *p, Span at, AstStmtKind kind, NameVec names);
-AstStmt *ast_import(Parser *p, Span at, AstStmtKind kind, int level, AstName module, AliasVec names);
+AstStmt *ast_import(Parser *p, Span at, AstStmtKind kind, int level, AstName module,
+                    AliasVec names);
 AstStmt *ast_raise(Parser *p, Span at, AstExpr *value, AstExpr *cause);
 AstStmt *ast_assert(Parser *p, Span at, AstExpr *cond, AstExpr *message);
 AstStmt *ast_if(Parser *p, Span at, BranchVec branches, StmtVec orelse);

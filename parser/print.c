@@ -47,9 +47,9 @@ static void put_bare_tuple(Printer *p, const AstExprs *items) {
   if (items->len == 1) text(p, ",");
 }
 
-void ast_put_bare(Printer *p, const AstExpr *e) {
+void ast_put_bare(Printer *p, const AstExpr *e, Prec at_least) {
   if (e->kind == AST_TUPLE && e->items.len) put_bare_tuple(p, &e->items);
-  else ast_put(p, e, PREC_YIELD);
+  else ast_put(p, e, at_least);
 }
 
 static void put_chain(Printer *p, const AstExprs *items, const char *op, Prec prec) {
@@ -123,7 +123,7 @@ static void put_comp(Printer *p, const AstExpr *e) {
   for (int i = 0; i < e->comp.nclauses; i++) {
     const AstClause *c = &e->comp.clauses[i];
     text(p, c->is_async ? " async for " : " for ");
-    ast_put_bare(p, c->target);
+    ast_put_bare(p, c->target, PREC_TEST);
     text(p, " in ");
     ast_put(p, c->iter, PREC_OR);
     for (int j = 0; j < c->conditions.len; j++) {
@@ -145,7 +145,7 @@ static void put_slice(Printer *p, const AstExpr *e) {
 static void put_index(Printer *p, const AstExpr *e) {
   ast_put(p, e->index.value, PREC_PRIMARY);
   text(p, "[");
-  ast_put_bare(p, e->index.index);
+  ast_put_bare(p, e->index.index, PREC_TEST);
   text(p, "]");
 }
 
@@ -237,7 +237,7 @@ static bool starts_with_brace(const AstExpr *e) {
 static void put_field(Printer *p, const AstFPart *part) {
   text(p, starts_with_brace(part->value) ? "{ " : "{"); // "{{" would be a brace
   p->fields++;
-  ast_put_bare(p, part->value);
+  ast_put_bare(p, part->value, PREC_YIELD);
   p->fields--;
   if (part->conversion) buf_printf(p->out, "!%c", part->conversion);
   if (part->spec) {
@@ -295,7 +295,7 @@ static void put_call(Printer *p, const AstExpr *e) {
 
 static void put_yield(Printer *p, const AstExpr *e) {
   text(p, e->operand ? "yield " : "yield");
-  if (e->operand) ast_put_bare(p, e->operand);
+  if (e->operand) ast_put_bare(p, e->operand, PREC_TEST);
 }
 
 static void put_string(Printer *p, const AstExpr *e) {
@@ -352,5 +352,5 @@ void ast_put(Printer *p, const AstExpr *e, Prec at_least) {
 
 void ast_print_expr(const AstExpr *e, Buf *out) {
   Printer p = {.out = out};
-  ast_put_bare(&p, e);
+  ast_put_bare(&p, e, PREC_YIELD);
 }

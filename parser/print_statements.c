@@ -85,10 +85,10 @@ static void put_pattern(Printer *p, const AstPattern *t, bool nested) {
 
 static void put_assign(Printer *p, const AstStmt *s) {
   for (int i = 0; i < s->assign.targets.len; i++) {
-    ast_put_bare(p, s->assign.targets.data[i]);
+    ast_put_bare(p, s->assign.targets.data[i], PREC_TEST);
     text(p, " = ");
   }
-  ast_put_bare(p, s->assign.value);
+  ast_put_bare(p, s->assign.value, PREC_YIELD);
 }
 
 // Parentheses around the name of `(x): int` mean that it is no declaration.
@@ -100,7 +100,7 @@ static void put_annotated(Printer *p, const AstStmt *s) {
   ast_put(p, s->ann.annotation, PREC_TEST);
   if (!s->ann.value) return;
   text(p, " = ");
-  ast_put_bare(p, s->ann.value);
+  ast_put_bare(p, s->ann.value, PREC_YIELD);
 }
 
 static void put_names(Printer *p, const char *keyword, const AstNames *names) {
@@ -132,17 +132,17 @@ static void put_del(Printer *p, const AstExprs *targets) {
 
 static void put_simple(Printer *p, const AstStmt *s) {
   switch (s->kind) {
-  case AST_STMT_EXPR: ast_put_bare(p, s->expr); break;
+  case AST_STMT_EXPR: ast_put_bare(p, s->expr, PREC_YIELD); break;
   case AST_STMT_ASSIGN: put_assign(p, s); break;
   case AST_STMT_AUG_ASSIGN:
     ast_put(p, s->aug.target, PREC_PRIMARY);
     buf_printf(p->out, " %s= ", ast_binary_text(s->aug.op));
-    ast_put_bare(p, s->aug.value);
+    ast_put_bare(p, s->aug.value, PREC_YIELD);
     break;
   case AST_STMT_ANN_ASSIGN: put_annotated(p, s); break;
   case AST_STMT_RETURN:
     text(p, s->expr ? "return " : "return");
-    if (s->expr) ast_put_bare(p, s->expr);
+    if (s->expr) ast_put_bare(p, s->expr, PREC_TEST);
     break;
   case AST_STMT_IMPORT:
   case AST_STMT_FROM_IMPORT: put_import(p, s); break;
@@ -176,9 +176,9 @@ static void put_if(Printer *p, const AstStmt *s) {
 
 static void put_for(Printer *p, const AstStmt *s) {
   text(p, s->for_.is_async ? "async for " : "for ");
-  ast_put_bare(p, s->for_.target);
+  ast_put_bare(p, s->for_.target, PREC_TEST);
   text(p, " in ");
-  ast_put_bare(p, s->for_.iter);
+  ast_put_bare(p, s->for_.iter, PREC_TEST);
   put_block(p, &s->for_.body);
   put_else(p, &s->for_.orelse, "else");
 }
@@ -242,7 +242,7 @@ static void put_try(Printer *p, const AstStmt *s) {
 
 static void put_match(Printer *p, const AstStmt *s) {
   text(p, "match ");
-  ast_put_bare(p, s->match.subject);
+  ast_put_bare(p, s->match.subject, PREC_TEST);
   text(p, ":\n");
   p->indent++;
   for (int i = 0; i < s->match.ncases; i++) {

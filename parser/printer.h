@@ -33,8 +33,8 @@ typedef struct {
 } Printer;
 
 void ast_put(Printer *p, const AstExpr *e, Prec at_least);
-// A tuple without parentheses; else like ast_put(PREC_YIELD).
-void ast_put_bare(Printer *p, const AstExpr *e);
+// As ast_put, but a tuple goes without parentheses.
+void ast_put_bare(Printer *p, const AstExpr *e, Prec at_least);
 void ast_put_params(Printer *p, const AstParams *params);
 void ast_put_args(Printer *p, const AstArgs *args);
 

@@ -70,6 +70,7 @@ static bool worth_naming(Expected e, const char *name) {
   if (starts && is_one_of(name, starters)) return false;
   if (follows && !strcmp(name, "in") && !has(e, "<")) return true; // for x in
   if (follows && (is_one_of(name, continuations) || is_one_of(name, strings))) return false;
+  if (!strcmp(name, "as") && has(e, ")")) return false;
   return !(has(e, "end of line") && is_one_of(name, beside_line_end));
 }
 
