@@ -6,6 +6,8 @@
 #include "ir/ir.h"
 #include "ir/target.h"
 
+enum { CG_ABI = 1, CG_MANIFEST_SCHEMA = 1 };
+
 typedef struct {
   const Target *target;
   const char *out_name; // base name of the .cu, for the head comment and the header's include guard
@@ -13,10 +15,36 @@ typedef struct {
   bool lines;           // --line=tl
   const char *const *zero; // --zero names, NULL-terminated; NULL none
   uint64_t hash;        // of the evaluated kernel
+  const Sources *sources;  // for "// gemm.tl:21" marks and #line; NULL: none
+  const Program *source;   // the same program at TILE level, for the shapes of its tensors; NULL: p
+  int min_blocks;          // __launch_bounds__'s second value; 0: none
 } CgOptions;
 
+/* module.c: several programs of one file (--entry all) share one text; options go with programs.
+   Byte for byte a function of its arguments. */
+
 void cg_cuda(const Program *p, const CgOptions *o, Buf *out);     // the whole .cu
+void cg_cuda_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
+
+/* header.c */
+
 void cg_header(const Program *p, const CgOptions *o, Buf *out);   // accepted by C and C++
-void cg_manifest(const Program *p, const CgOptions *o, Buf *out); // JSON
+void cg_header_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
+
+/* manifest.c: one JSON object; "kernels" holds one entry a program */
+
+void cg_manifest(const Program *p, const CgOptions *o, Buf *out);
+void cg_manifest_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
+
+/* names.c */
+
+// May this word not name a launcher: reserved in C, C++ or CUDA, or `main`, or not an identifier?
+bool cg_reserved(const char *word);
+
+/* prelude.c */
+
+// The host prelude: what g++ -std=c++17 -DTLC_HOST='"FILE"' needs to compile and run an emitted .cu.
+void cg_host_prelude(Buf *out);
+
 
 #endif

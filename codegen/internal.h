@@ -1,0 +1,112 @@
+// What the files of codegen/ share among themselves; nothing outside the folder includes this.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_CODEGEN_INTERNAL_H
+#define TLC_CODEGEN_INTERNAL_H
+
+#include "codegen/codegen.h"
+
+typedef struct Names Names;
+typedef struct Needs Needs;
+
+// How a variable or a buffer appears in the text.
+typedef struct {
+  const char *text; // its C name; NULL before it is declared
+  int bits;         // index variables: 32 or 64
+  bool scalar;      // a LOCAL buffer of one element, declared without []
+  bool used, written;
+} Name;
+
+// The writer and what it knows at the place it has reached. One a kernel or host function.
+typedef struct {
+  Arena *arena;
+  const Program *p;
+  const CgOptions *o;
+  const Kernel *k; // NULL in host code, where index arithmetic is 64-bit
+  Facts *facts;    // NULL in host code
+  Names *names;
+  Needs *needs;
+  Buf *out;
+  int indent;
+  size_t line_start; // of the line being written
+  Span mark;         // last place named in a "// file:line" comment
+  int mark_line;
+} Cg;
+
+/* writer.c: lines, blocks, marks */
+
+void cg_begin(Cg *c); // starts a line at the present indent
+void cg_end(Cg *c);   // ends it, breaking it where it is over 100 columns
+void cg_text(Cg *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cg_line(Cg *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cg_open(Cg *c, const char *fmt, ...) PRINTF_LIKE(2, 3); // a line, then one deeper
+void cg_close(Cg *c, const char *text);
+void cg_blank(Cg *c);
+// Names the source line of what follows, when it differs from the last one named; #line under -g.
+void cg_mark(Cg *c, Span at);
+// "gemm.tl:21", or NULL where the place is unknown.
+const char *cg_place(const Cg *c, Span at);
+const char *cg_base_name(const char *path); // NULL stays NULL
+const char *cg_comment(Arena *a, const char *s); // s as it may stand in a comment of either form
+const char *cg_escape(Arena *a, const char *s); // s as the inside of a C string
+
+/* names.c: C names, unique among those visible */
+
+Names *names_new(Arena *a);
+Name *names_of(Names *n, const void *object); // a Var or a Buffer; made on first use
+// Gives the object a C name near its own, distinct from every visible one.
+const char *names_declare(Names *n, const void *object, const char *wish);
+void names_reserve(Names *n, const char *word); // visible from here on
+int names_mark(const Names *n);
+void names_pop(Names *n, int mark); // names declared since are free again
+
+/* prelude.c: the device helpers */
+
+Needs *needs_new(Arena *a);
+void needs_add(Needs *n, const char *fmt, ...) PRINTF_LIKE(2, 3); // a section; dies when unknown
+void needs_write(const Needs *n, bool device, Buf *out); // those with or without a host twin
+bool needs_any(const Needs *n, const char *part); // is a section used whose name has this part?
+
+/* range.c: what values index and integer expressions can have, and how wide they are in the text */
+
+void cg_range(Cg *c, Expr *x, int64_t *lo, int64_t *hi);
+bool cg_fits32(int64_t lo, int64_t hi);
+int cg_bits(Cg *c, Expr *x); // of an index expression: 32 or 64
+
+/* expr.c, cast.c: expressions */
+
+enum { P_TERNARY, P_OR, P_AND, P_BITOR, P_BITXOR, P_BITAND, P_EQUAL, P_LESS, P_SHIFT, P_SUM, P_PRODUCT,
+       P_UNARY, P_POSTFIX };
+
+const char *cg_short(DType t); // "f16", as in helper names
+const char *cg_type(DType t);  // C++ type of a value or an element; index: int64_t
+void cg_expr(Cg *c, Expr *x, int prec); // parenthesised when it binds looser than prec
+void cg_value(Cg *c, Expr *x, DType t, int prec); // converted to t where its type differs
+void cg_cast(Cg *c, Expr *x, DType to, int prec);
+void cg_constant(Cg *c, const Expr *x, int prec);
+void cg_exact(Cg *c, Expr *x, int bits); // an index expression in exactly this width
+const char *cg_expr_text(Cg *c, Expr *x); // the expression alone, in the arena
+
+/* stmt.c, ops.c: statements */
+
+void cg_stmt(Cg *c, const Stmt *s);
+void cg_op(Cg *c, const Stmt *s);
+
+/* module.c */
+
+const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p); // of the .cu, no folder
+
+/* kernel.c, launch.c */
+
+void cg_uses(Cg *c, const Kernel *k); // fills used and written of every name
+void cg_kernel(Cg *c, const Kernel *k);
+void cg_launcher(Cg *c);
+// The launcher's parameters: "const void *A, void *C, int64_t M" (no stream).
+void cg_params(Cg *c);
+bool cg_is_written(const Param *p);
+bool cg_is_zeroed(const CgOptions *o, const Param *p);
+int cg_align(const Buffer *b); // bytes that a tensor's address is a multiple of
+const Buffer *cg_shape(const Cg *c, int param); // the tensor as the source declares it
+void cg_bytes(Cg *c, int param); // an expression: bytes that a tensor spans
+void cg_declare_params(Cg *c);   // names for every parameter of the launcher
+
+#endif

@@ -1,0 +1,368 @@
+// The launcher, what it refuses, and <symbol>_check.
+// SPDX-License-Identifier: MIT
+#include "codegen/internal.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ the C interface */
+
+bool cg_is_written(const Param *p) {
+  return p->role != ROLE_IN;
+}
+
+int cg_align(const Buffer *b) {
+  return b->align > 0 ? b->align : 16;
+}
+
+const Buffer *cg_shape(const Cg *c, int param) {
+  const Program *p = c->o->source ? c->o->source : c->p;
+  return p->params.data[param].buf;
+}
+
+static const char *name_of(Cg *c, const Param *p) {
+  return names_of(c->names, p->kind == PARAM_TENSOR ? (const void *)p->buf : p->var)->text;
+}
+
+void cg_params(Cg *c) {
+  const Program *p = c->p;
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *q = &p->params.data[i];
+    if (i) cg_text(c, ", ");
+    if (q->kind == PARAM_SCALAR) cg_text(c, "%s ", dt_abi(q->var->type));
+    else cg_text(c, cg_is_written(q) ? "void *" : "const void *");
+    cg_text(c, "%s", name_of(c, q));
+  }
+  for (int i = 0; i < p->sizes.len; i++)
+    cg_text(c, "%sint64_t %s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
+}
+
+static void arguments(Cg *c) {
+  const Program *p = c->p;
+  for (int i = 0; i < p->params.len; i++) cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
+  for (int i = 0; i < p->sizes.len; i++)
+    cg_text(c, "%s%s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
+}
+
+/* ------------------------------------------------------------------ extents */
+
+// The sizes of the TILE-level program answer to the same names.
+static void link_source(Cg *c) {
+  const Program *s = c->o->source;
+  if (!s) return;
+  for (int i = 0; i < s->sizes.len && i < c->p->sizes.len; i++)
+    names_of(c->names, s->sizes.data[i])->text = names_of(c->names, c->p->sizes.data[i])->text;
+  for (int i = 0; i < s->params.len && i < c->p->params.len; i++) {
+    const Param *from = &c->p->params.data[i], *to = &s->params.data[i];
+    if (to->kind == PARAM_SCALAR) names_of(c->names, to->var)->text = name_of(c, from);
+  }
+}
+
+static bool constant_bytes(const Buffer *b, int64_t *bytes) {
+  *bytes = dt_bytes(b->dtype);
+  for (int i = 0; i < b->ndim; i++) {
+    int64_t n;
+    if (!ex_const(b->shape[i], &n)) return false;
+    *bytes *= n;
+  }
+  return !b->strides;
+}
+
+static void strided_bytes(Cg *c, const Buffer *b) {
+  cg_text(c, "(1");
+  for (int i = 0; i < b->ndim; i++) {
+    cg_text(c, " + (");
+    cg_expr(c, b->shape[i], P_SUM);
+    cg_text(c, " - 1) * ");
+    cg_expr(c, b->strides[i], P_UNARY);
+  }
+  cg_text(c, ") * %d", dt_bytes(b->dtype));
+}
+
+void cg_bytes(Cg *c, int param) {
+  const Buffer *b = cg_shape(c, param);
+  int64_t bytes;
+  if (constant_bytes(b, &bytes)) {
+    cg_text(c, "%lld%s", (long long)bytes, bytes > INT32_MAX ? "LL" : "");
+  } else if (b->strides) {
+    strided_bytes(c, b);
+  } else {
+    needs_add(c->needs, "bytes");
+    cg_text(c, "tlc_bytes(%d, {", dt_bytes(b->dtype));
+    for (int i = 0; i < b->ndim; i++) {
+      if (i) cg_text(c, ", ");
+      cg_expr(c, b->shape[i], P_TERNARY);
+    }
+    cg_text(c, "})");
+  }
+}
+
+/* ------------------------------------------------------------------ what is refused */
+
+static void refuse_sizes(Cg *c) {
+  for (int i = 0; i < c->p->sizes.len; i++) {
+    const char *n = names_of(c->names, c->p->sizes.data[i])->text;
+    cg_line(c, "if (%s < 0 || %s > INT32_MAX) return \"%s must be in 0 .. 2147483647\";", n, n, n);
+  }
+}
+
+static void refuse_pointer(Cg *c, int i) {
+  const Param *p = &c->p->params.data[i];
+  const Buffer *b = cg_shape(c, i);
+  const char *n = name_of(c, p);
+  int64_t bytes;
+  int align = cg_align(b);
+  if (!constant_bytes(b, &bytes) && !b->strides) {
+    cg_begin(c);
+    cg_text(c, "if (");
+    cg_bytes(c, i);
+    cg_text(c, " < 0) return \"%s has more bytes than 64 bits count\";", n);
+    cg_end(c);
+  }
+  cg_begin(c);
+  cg_text(c, "if (!%s && ", n);
+  cg_bytes(c, i);
+  cg_text(c, " > 0) return \"%s is a null pointer\";", n);
+  cg_end(c);
+  if (align > 1) {
+    needs_add(c->needs, "misaligned");
+    cg_line(c, "if (tlc_misaligned(%s, %d)) return \"%s must be aligned to %d bytes\";", n, align, n,
+            align);
+  }
+}
+
+// A tensor that is written shares no byte with another: the kernel's pointers are __restrict__.
+static void refuse_overlap(Cg *c, int i, int j) {
+  const Param *p = &c->p->params.data[i], *q = &c->p->params.data[j];
+  if (p->kind != PARAM_TENSOR || q->kind != PARAM_TENSOR) return;
+  if (!cg_is_written(p) && !cg_is_written(q)) return;
+  needs_add(c->needs, "overlap");
+  cg_begin(c);
+  cg_text(c, "if (tlc_overlap(%s, ", name_of(c, p));
+  cg_bytes(c, i);
+  cg_text(c, ", %s, ", name_of(c, q));
+  cg_bytes(c, j);
+  cg_text(c, ")) return \"%s and %s must not overlap\";", name_of(c, p), name_of(c, q));
+  cg_end(c);
+}
+
+static void refuse_fact(Cg *c, const Fact *f) {
+  if (f->on_device) return;
+  const char *place = cg_place(c, f->span), *text = cg_expr_text(c, f->cond);
+  cg_begin(c);
+  cg_text(c, "if (!(%s)) return \"%s does not hold", text, text);
+  if (f->why || place) {
+    cg_text(c, " (%s%s%s)", f->why ? cg_escape(c->arena, f->why) : "T.assume", place ? ", " : "", place ? place : "");
+  }
+  cg_text(c, "\";");
+  cg_end(c);
+}
+
+static void refuse_grid(Cg *c, const Kernel *k) {
+  for (int i = 0; i < 3; i++) {
+    int64_t n, most = c->o->target->max_grid[i];
+    if (ex_const(k->grid[i], &n) && n <= most) continue;
+    cg_begin(c);
+    cg_text(c, "if (");
+    cg_expr(c, k->grid[i], P_LESS);
+    cg_text(c, " > %lld) return \"the grid of %s has over %lld blocks along %c\";", (long long)most,
+            k->name, (long long)most, "xyz"[i]);
+    cg_end(c);
+  }
+}
+
+static void refuses(Cg *c) {
+  const Program *p = c->p;
+  cg_blank(c);
+  cg_line(c, "// What %s relies on: NULL where all of it holds, else what does not.", p->symbol);
+  cg_begin(c);
+  cg_text(c, "static const char *%s_refuses(", p->symbol);
+  cg_params(c);
+  cg_text(c, ") {");
+  cg_end(c);
+  c->indent++;
+  for (int i = 0; i < p->params.len; i++) {
+    if (p->params.data[i].kind == PARAM_SCALAR) cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
+  }
+  refuse_sizes(c);
+  for (int i = 0; i < p->params.len; i++) {
+    if (p->params.data[i].kind == PARAM_TENSOR) refuse_pointer(c, i);
+  }
+  for (int i = 0; i < p->params.len; i++) {
+    for (int j = i + 1; j < p->params.len; j++) refuse_overlap(c, i, j);
+  }
+  for (int i = 0; i < p->facts.len; i++) refuse_fact(c, &p->facts.data[i]);
+  for (int i = 0; i < p->kernels.len; i++) refuse_grid(c, p->kernels.data[i]);
+  cg_line(c, "return nullptr;");
+  cg_close(c, "}");
+}
+
+/* ------------------------------------------------------------------ launches */
+
+static void kernel_argument(Cg *c, const Param *p, const Name *in_kernel) {
+  DType t = p->kind == PARAM_TENSOR ? p->buf->dtype : p->var->type;
+  const char *n = name_of(c, p);
+  if (p->kind == PARAM_TENSOR)
+    cg_text(c, "static_cast<%s%s *>(%s)", in_kernel->written ? "" : "const ", cg_type(t), n);
+  else if (t == DT_F16 || t == DT_BF16)
+    cg_text(c, "static_cast<%s>(%s_raw{%s})", cg_type(t), cg_type(t), n);
+  else
+    cg_text(c, "%s", n);
+}
+
+static void kernel_arguments(Cg *c, const Kernel *k) {
+  Cg uses = *c;
+  uses.names = names_new(c->arena);
+  cg_uses(&uses, k);
+  for (int i = 0; i < c->p->params.len; i++) {
+    const Param *p = &c->p->params.data[i];
+    const Name *name = names_of(uses.names, p->kind == PARAM_TENSOR ? (const void *)p->buf : p->var);
+    if (!name->used) continue;
+    cg_text(c, ", ");
+    kernel_argument(c, p, name);
+  }
+  for (int i = 0; i < c->p->sizes.len; i++) {
+    const Var *v = c->p->sizes.data[i];
+    if (names_of(uses.names, v)->used) cg_text(c, ", static_cast<int>(%s)", names_of(c->names, v)->text);
+  }
+}
+
+static bool never_empty(const Kernel *k) {
+  int64_t n;
+  for (int i = 0; i < 3; i++) {
+    if (!ex_const(k->grid[i], &n) || n <= 0) return false;
+  }
+  return true;
+}
+
+// The condition of a launch: no earlier error, and some block to run.
+static void launch_condition(Cg *c, const Kernel *k) {
+  cg_begin(c);
+  cg_text(c, "if (error == cudaSuccess");
+  for (int i = 0; i < 3 && !never_empty(k); i++) {
+    int64_t n;
+    if (ex_const(k->grid[i], &n) && n > 0) continue;
+    cg_text(c, " && ");
+    cg_expr(c, k->grid[i], P_SHIFT);
+    cg_text(c, " > 0");
+  }
+  cg_text(c, ") {");
+  cg_end(c);
+}
+
+static void launch(Cg *c, const Kernel *k) {
+  launch_condition(c, k);
+  c->indent++;
+  cg_line(c, "cudaLaunchConfig_t config = {};");
+  cg_begin(c);
+  cg_text(c, "config.gridDim = dim3(");
+  for (int i = 0; i < 3; i++) {
+    int64_t n;
+    bool constant = ex_const(k->grid[i], &n);
+    cg_text(c, "%s%s", i ? ", " : "", constant ? "" : "static_cast<unsigned>(");
+    cg_expr(c, k->grid[i], P_TERNARY);
+    if (!constant) cg_text(c, ")");
+  }
+  cg_text(c, ");");
+  cg_end(c);
+  cg_line(c, "config.blockDim = dim3(%d);", k->threads);
+  if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
+  cg_line(c, "config.stream = stream;");
+  if (k->smem_bytes > 48 * 1024) {
+    cg_line(c, "error = cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %lld);",
+            k->name, (long long)k->smem_bytes);
+    cg_begin(c);
+    cg_text(c, "if (error == cudaSuccess) error = cudaLaunchKernelEx(&config, %s", k->name);
+  } else {
+    cg_begin(c);
+    cg_text(c, "error = cudaLaunchKernelEx(&config, %s", k->name);
+  }
+  kernel_arguments(c, k);
+  cg_text(c, ");");
+  cg_end(c);
+  cg_close(c, "}");
+}
+
+bool cg_is_zeroed(const CgOptions *o, const Param *p) {
+  for (const char *const *z = o->zero; z && *z; z++) {
+    if (p->kind == PARAM_TENSOR && !strcmp(*z, p->name)) return true;
+  }
+  return false;
+}
+
+static void zero(Cg *c, int i) {
+  cg_begin(c);
+  cg_text(c, "if (error == cudaSuccess && ");
+  cg_bytes(c, i);
+  cg_text(c, " > 0) error = cudaMemsetAsync(%s, 0, static_cast<size_t>(", name_of(c, &c->p->params.data[i]));
+  cg_bytes(c, i);
+  cg_text(c, "), stream);");
+  cg_end(c);
+}
+
+void cg_declare_params(Cg *c) {
+  const Program *p = c->p;
+  names_reserve(c->names, p->symbol);
+  names_reserve(c->names, "config");
+  names_reserve(c->names, "pending");
+  names_reserve(c->names, "why");
+  for (int i = 0; i < p->kernels.len; i++) names_reserve(c->names, p->kernels.data[i]->name);
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *q = &p->params.data[i];
+    names_declare(c->names, q->kind == PARAM_TENSOR ? (const void *)q->buf : q->var, q->name);
+  }
+  for (int i = 0; i < p->sizes.len; i++) names_declare(c->names, p->sizes.data[i], p->sizes.data[i]->name);
+  link_source(c);
+}
+
+static void launcher(Cg *c) {
+  const Program *p = c->p;
+  bool any = p->params.len + p->sizes.len > 0;
+  cg_blank(c);
+  cg_begin(c);
+  cg_text(c, "extern \"C\" cudaError_t %s(", p->symbol);
+  cg_params(c);
+  cg_text(c, "%scudaStream_t stream) {", any ? ", " : "");
+  cg_end(c);
+  c->indent++;
+  cg_begin(c);
+  cg_text(c, "if (%s_refuses(", p->symbol);
+  arguments(c);
+  cg_text(c, ")) return cudaErrorInvalidValue;");
+  cg_end(c);
+  needs_add(c->needs, "result");
+  cg_line(c, "const cudaError_t pending = cudaPeekAtLastError();");
+  cg_line(c, "cudaError_t error = cudaSuccess;");
+  for (int i = 0; i < p->params.len; i++) {
+    if (cg_is_zeroed(c->o, &p->params.data[i])) zero(c, i);
+  }
+  for (int i = 0; i < p->kernels.len; i++) launch(c, p->kernels.data[i]);
+  cg_line(c, "return tlc_result(pending, error);");
+  cg_close(c, "}");
+}
+
+static void check(Cg *c) {
+  bool any = c->p->params.len + c->p->sizes.len > 0;
+  needs_add(c->needs, "say");
+  cg_blank(c);
+  cg_begin(c);
+  cg_text(c, "extern \"C\" cudaError_t %s_check(", c->p->symbol);
+  cg_params(c);
+  cg_text(c, "%schar *msg, size_t msg_size) {", any ? ", " : "");
+  cg_end(c);
+  c->indent++;
+  cg_begin(c);
+  cg_text(c, "const char *why = %s_refuses(", c->p->symbol);
+  arguments(c);
+  cg_text(c, ");");
+  cg_end(c);
+  cg_line(c, "tlc_say(msg, msg_size, why ? why : \"\");");
+  cg_line(c, "return why ? cudaErrorInvalidValue : cudaSuccess;");
+  cg_close(c, "}");
+}
+
+void cg_launcher(Cg *c) {
+  cg_declare_params(c);
+  refuses(c);
+  launcher(c);
+  check(c);
+}
