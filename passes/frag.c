@@ -1,5 +1,5 @@
-// Fragment accesses of parallel loops: which layouts they ask for, and whether a layout serves them.
-// SPDX-License-Identifier: MIT
+// Fragment accesses of parallel loops: which layouts they ask for, and whether a layout serves
+// them. SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 #include <stdlib.h>
@@ -25,8 +25,10 @@ static void add_use(Collect *c, Buffer *b, Expr **idx, bool write) {
   uint32_t seen = 0;
   for (int d = 0; d < b->ndim; d++) {
     int v = u.dim[d] = loop_var(c->loop, idx[d]);
-    if (v < 0) u.plain = u.plain && ex_is(idx[d], 0) && ex_is(b->shape[d], 1);
-    else if (seen >> v & 1) u.plain = false;
+    if (v < 0)
+      u.plain = u.plain && ex_is(idx[d], 0) && ex_is(b->shape[d], 1);
+    else if (seen >> v & 1)
+      u.plain = false;
     if (v >= 0) seen |= 1u << v;
   }
   vec_push(c->arena, &c->uses, u);
@@ -47,7 +49,8 @@ static void collect_stmt(void *ctx, Stmt *s) {
   st_exprs(s, collect_expr, c);
   if (s->kind == ST_STORE && s->u.store.buf->scope == SC_FRAGMENT)
     add_use(c, s->u.store.buf, s->u.store.idx, true);
-  if (s->kind == ST_OP && s->u.op.op == OP_ATOMIC && s->u.op.arg[0].region->buf->scope == SC_FRAGMENT)
+  if (s->kind == ST_OP && s->u.op.op == OP_ATOMIC &&
+      s->u.op.arg[0].region->buf->scope == SC_FRAGMENT)
     add_use(c, s->u.op.arg[0].region->buf, s->u.op.arg[0].region->min, true);
 }
 
@@ -64,7 +67,8 @@ static Layout *insert_dim(Arena *a, const Layout *l, int at) {
   Layout *r = arena_copy(a, l, sizeof *l);
   r->ndims = l->ndims + 1;
   r->shape = NEWN(a, int64_t, r->ndims);
-  for (int i = 0; i < r->ndims; i++) r->shape[i] = i < at ? l->shape[i] : i == at ? 1 : l->shape[i - 1];
+  for (int i = 0; i < r->ndims; i++)
+    r->shape[i] = i < at ? l->shape[i] : i == at ? 1 : l->shape[i - 1];
   r->group = NEWN(a, DigitGroup, l->ngroups + 1);
   r->ngroups = 0;
   bool inside = false;
@@ -126,7 +130,8 @@ Layout *frag_to_loop(Arena *a, const FragUse *u, int nvars) {
 
 /* ------------------------------------------------------------------ fitting */
 
-// An index expression at given values of the loop variables; false when it depends on anything else.
+// An index expression at given values of the loop variables; false when it depends on anything
+// else.
 static bool value_at(const Expr *x, const Stmt *loop, const int64_t *at, int64_t *out) {
   int64_t p, q;
   if (ex_const(x, out)) return true;
@@ -192,19 +197,22 @@ static bool fit_digits(const FragUse *u, const Layout *frag, const Layout *loop,
       if (u->dim[d] < g->first || u->dim[d] >= g->first + g->n) continue;
       used = true;
       for (int k = 0; k < frag->ngroups; k++)
-        if (frag->group[k].first == d && frag->group[k].n == g->n && u->dim[d] == g->first) h = &frag->group[k];
+        if (frag->group[k].first == d && frag->group[k].n == g->n && u->dim[d] == g->first)
+          h = &frag->group[k];
     }
     if (!used && !u->write) {
       for (int j = 0; j < g->ndigits; j++)
         if (g->digit[j].owner == OWN_THREAD &&
             !take_replica(rep, frag->nreplicas, g->digit[j].extent, g->digit[j].stride))
           return false;
-        else copies -= g->digit[j].owner == OWN_THREAD;
+        else
+          copies -= g->digit[j].owner == OWN_THREAD;
       continue;
     }
     if (!h || !same_group(g, h)) return false;
     for (int k = 0; k < g->n; k++) // a fused group: the same dimensions in the same order
-      if (u->dim[h->first + k] != g->first + k || frag->shape[h->first + k] != loop->shape[g->first + k])
+      if (u->dim[h->first + k] != g->first + k ||
+          frag->shape[h->first + k] != loop->shape[g->first + k])
         return false;
     for (int j = 0; j < g->ndigits; j++)
       if (g->digit[j].owner == OWN_REG)
@@ -212,7 +220,8 @@ static bool fit_digits(const FragUse *u, const Layout *frag, const Layout *loop,
   }
   for (int i = 0; i < loop->nreplicas; i++) {
     if (loop->replica[i].extent <= 1) continue;
-    if (!take_replica(rep, frag->nreplicas, loop->replica[i].extent, loop->replica[i].stride)) return false;
+    if (!take_replica(rep, frag->nreplicas, loop->replica[i].extent, loop->replica[i].stride))
+      return false;
     copies--;
   }
   return copies == 0;
@@ -226,21 +235,23 @@ typedef struct {
   int nregs;
 } Fit;
 
-// Coordinates of the fragment element that (thread, register digits) of the loop accesses: 1 inside,
-// 0 idle, -1 not a function of the loop variables or outside the tile.
+// Coordinates of the fragment element that (thread, register digits) of the loop accesses: 1
+// inside, 0 idle, -1 not a function of the loop variables or outside the tile.
 static int element_of(const Fit *f, int64_t t, const int64_t *v, int64_t *coord) {
   int64_t at[LOOP_MAX_DIMS], r = 0;
   for (int i = 0; i < f->nregs; i++) r += v[i] * f->reg[i].stride;
   if (!layout_coord(f->loop, t, r, at)) return 0;
   for (int d = 0; d < f->u->buf->ndim; d++)
-    if (!value_at(f->u->idx[d], f->stmt, at, &coord[d]) || coord[d] < 0 || coord[d] >= f->frag->shape[d])
+    if (!value_at(f->u->idx[d], f->stmt, at, &coord[d]) || coord[d] < 0 ||
+        coord[d] >= f->frag->shape[d])
       return -1;
   return 1;
 }
 
 static bool same_element(const Fit *f, int64_t t, int64_t reg, const int64_t *want) {
   int64_t got[LOOP_MAX_DIMS];
-  return layout_coord(f->frag, t, reg, got) && !memcmp(got, want, sizeof(int64_t) * (size_t)f->frag->ndims);
+  return layout_coord(f->frag, t, reg, got) &&
+         !memcmp(got, want, sizeof(int64_t) * (size_t)f->frag->ndims);
 }
 
 static int64_t register_of(const Layout *l, const int64_t *coord) {

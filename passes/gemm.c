@@ -1,6 +1,5 @@
-// gemm on mma.sync: each warp owns a block of C in registers; k-steps of both operands are loaded one
-// ahead of the multiplications that use them.
-// SPDX-License-Identifier: MIT
+// gemm on mma.sync: each warp owns a block of C in registers; k-steps of both operands are loaded
+// one ahead of the multiplications that use them. SPDX-License-Identifier: MIT
 #include "passes/gemm.h"
 
 typedef struct {
@@ -28,8 +27,15 @@ static void operand_init(Gemm *g, GemmOperand *o, int arg, bool is_b, Expr *lane
   Region *r = g->s->u.op.arg[arg].region;
   bool trans = g->s->u.op.arg[op_arg(OP_GEMM, is_b ? "transb" : "transa")].i != 0;
   const Buffer *form = lower_form(g->l, r->buf);
-  *o = (GemmOperand){.l = g->l, .span = g->s->span, .is_b = is_b, .buf = r->buf, .form = form,
-                     .region = r, .K = p->K, .lane = lane, .bits = dt_bits(r->buf->dtype)};
+  *o = (GemmOperand){.l = g->l,
+                     .span = g->s->span,
+                     .is_b = is_b,
+                     .buf = r->buf,
+                     .form = form,
+                     .region = r,
+                     .K = p->K,
+                     .lane = lane,
+                     .bits = dt_bits(r->buf->dtype)};
   o->kmajor = is_b ? trans : !trans;
   o->tiles = is_b ? g->tiles_n : g->tiles_m;
   o->per = (is_b ? 64 : 128) / o->bits;

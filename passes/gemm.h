@@ -14,20 +14,20 @@ typedef struct {
   Buffer *buf;        // flat
   const Buffer *form; // as at tile level
   Region *region;
-  int K;              // of the gemm
-  int bits;           // of an element
-  int tiles;          // mma tiles of this warp along outer: of 16 (A) or 8 (B)
-  int per;            // elements a thread holds of one tile and k-step: 128 or 64 bits
-  Expr *lane;         // 0..31
-  Expr *outer;        // index of this warp's first row (column) in the buffer
-  Expr *k0;           // index of the gemm's first k in the buffer
-  Buffer *frag;       // registers: the operand itself, or two k-steps of loaded tiles
-  bool in_regs;       // the operand is a fragment: nothing to load
-  bool matrix;        // ldmatrix can serve the whole k-steps
+  int K;        // of the gemm
+  int bits;     // of an element
+  int tiles;    // mma tiles of this warp along outer: of 16 (A) or 8 (B)
+  int per;      // elements a thread holds of one tile and k-step: 128 or 64 bits
+  Expr *lane;   // 0..31
+  Expr *outer;  // index of this warp's first row (column) in the buffer
+  Expr *k0;     // index of the gemm's first k in the buffer
+  Buffer *frag; // registers: the operand itself, or two k-steps of loaded tiles
+  bool in_regs; // the operand is a fragment: nothing to load
+  bool matrix;  // ldmatrix can serve the whole k-steps
   LayoutMatrix rows;
-  Expr *lead;         // element offset of the leading indices
-  Expr *row, *key;    // ldmatrix: this lane's first row, and its XOR key
-  Expr *col;          // this lane's first column
+  Expr *lead;      // element offset of the leading indices
+  Expr *row, *key; // ldmatrix: this lane's first row, and its XOR key
+  Expr *col;       // this lane's first column
 } GemmOperand;
 
 // Decides how the operand is loaded, and binds this lane's row, column and key.

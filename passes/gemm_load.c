@@ -30,8 +30,8 @@ static Expr *element_offset(GemmOperand *o, Expr *outer, Expr *k) {
   return lower_offset(o->l, o->buf, idx);
 }
 
-// ldmatrix wants 16-byte aligned cells: pitch, panel and the region's corner must allow it. Transposed
-// loads move 16-bit cells, so other widths need K-major storage.
+// ldmatrix wants 16-byte aligned cells: pitch, panel and the region's corner must allow it.
+// Transposed loads move 16-bit cells, so other widths need K-major storage.
 static bool can_ldmatrix(GemmOperand *o) {
   if (!o->form->layout || !layout_matrix(o->form->layout, &o->rows)) return false;
   if (!o->kmajor && o->bits != 16) return false;
@@ -67,8 +67,7 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   if (!o->matrix) return;
   Expr *zero[LOOP_MAX_DIMS];
   int n = o->region->n;
-  for (int i = 0; i < n; i++)
-    zero[i] = i < n - 2 ? lower_expr(o->l, o->region->min[i]) : num(o, 0);
+  for (int i = 0; i < n; i++) zero[i] = i < n - 2 ? lower_expr(o->l, o->region->min[i]) : num(o, 0);
   o->lead = lower_let(o->l, out, o->is_b ? "b_base" : "a_base", lower_offset(o->l, o->buf, zero));
   Expr *across, *along;
   lane_place(o, &across, &along);
@@ -82,8 +81,8 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   o->key = lower_let(o->l, out, o->is_b ? "b_key" : "a_key", lower_simplify(o->l, key));
 }
 
-// Element offset of the lane's cell in the matrices `rows` rows (a multiple of 8) and `cols` columns
-// away from its first: the XOR key depends on the row modulo 8 alone.
+// Element offset of the lane's cell in the matrices `rows` rows (a multiple of 8) and `cols`
+// columns away from its first: the XOR key depends on the row modulo 8 alone.
 static Expr *cell_offset(GemmOperand *o, Expr *rows, Expr *cols) {
   Arena *a = o->l->arena;
   const LayoutMatrix *m = &o->rows;

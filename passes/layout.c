@@ -9,8 +9,8 @@
 typedef struct {
   Stmt *stmt;
   FragUses uses;
-  int width;  // what its global and shared accesses can do along the last variable
-  int bytes;  // of its widest element
+  int width;   // what its global and shared accesses can do along the last variable
+  int bytes;   // of its widest element
   bool memory; // touches global or shared memory
 } LoopInfo;
 
@@ -180,8 +180,10 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
     bool fits = true; // a fragment larger than the loop: handled as a part of it
     for (int v = 0; v < d->ndims; v++) fits = fits && ex_is(l->stmt->u.loop.extent[v], d->shape[v]);
     if (!fits) continue;
-    if (u->write) written = d;
-    else if (!read || read->nreplicas) read = d;
+    if (u->write)
+      written = d;
+    else if (!read || read->nreplicas)
+      read = d;
   }
   return written ? written : read;
 }

@@ -1,6 +1,5 @@
-// Where demands on a fragment differ: copies into a fragment of the wanted layout, and accesses that
-// no layout serves, staged through shared memory.
-// SPDX-License-Identifier: MIT
+// Where demands on a fragment differ: copies into a fragment of the wanted layout, and accesses
+// that no layout serves, staged through shared memory. SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 typedef struct {
@@ -16,8 +15,10 @@ typedef struct {
 Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *s, int arg) {
   const Buffer *b = s->u.op.arg[arg].region->buf;
   int bits = dt_bits(b->dtype), wm = g->warps_m, wn = g->warps_n;
-  if (arg == 0) return layout_mma_a(a, g->M, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transa")].i, wm, wn);
-  if (arg == 1) return layout_mma_b(a, g->N, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transb")].i, wm, wn);
+  if (arg == 0)
+    return layout_mma_a(a, g->M, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transa")].i, wm, wn);
+  if (arg == 1)
+    return layout_mma_b(a, g->N, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transb")].i, wm, wn);
   return layout_mma_c(a, g->M, g->N, bits, wm, wn);
 }
 
@@ -39,12 +40,12 @@ static void convert_operand(Conv *v, Stmt *s, int arg, Stmt *before, Stmt *after
     if (layout_equal(r->buf->layout, want)) return;
   }
   Expr *shape[2] = {r->extent[r->n - 2], r->extent[r->n - 1]};
-  Buffer *f = buf_new(a, arena_printf(a, "%s_mma", r->buf->name), r->buf->dtype, SC_FRAGMENT, shape, 2,
-                      r->buf->span);
+  Buffer *f = buf_new(a, arena_printf(a, "%s_mma", r->buf->name), r->buf->dtype, SC_FRAGMENT, shape,
+                      2, r->buf->span);
   vec_push(a, &v->kernel->buffers, f);
   f->layout = want;
-  diag_remark(v->c->diags, s->span, "layout", "%s is converted to the layout of this gemm's operand",
-              r->buf->name);
+  diag_remark(v->c->diags, s->span, "layout",
+              "%s is converted to the layout of this gemm's operand", r->buf->name);
   st_add(a, before, tile_copy_loop(a, r, region_whole(a, f), s->span));
   if (arg == 2) st_add(a, after, tile_copy_loop(a, region_whole(a, f), r, s->span));
   s->u.op.arg[arg].region = region_whole(a, f);
@@ -109,8 +110,9 @@ static void swap_stmt(void *ctx, Stmt *s) {
   if (s->kind != ST_OP) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
-    Region *r = info->arg[i].kind == ARG_EXPR || info->arg[i].kind == ARG_INT ? NULL
-                                                                              : s->u.op.arg[i].region;
+    Region *r = info->arg[i].kind == ARG_EXPR || info->arg[i].kind == ARG_INT
+                    ? NULL
+                    : s->u.op.arg[i].region;
     if (r && r->buf == w->from) r->buf = w->to;
   }
 }

@@ -42,7 +42,8 @@ static void scan_stmt(void *ctx, Stmt *s) {
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL || !s->u.loop.layout) return;
   const Layout *l = s->u.loop.layout;
   if (l->ndims < 2) return;
-  Layout *plain = layout_coalesced(t->c->arena, l->shape, l->ndims, 1, l->threads, (int)layout_vector(l));
+  Layout *plain =
+      layout_coalesced(t->c->arena, l->shape, l->ndims, 1, l->threads, (int)layout_vector(l));
   t->mma_loop = !layout_equal(l, plain);
   if (t->mma_loop) st_walk(s->u.loop.body, scan_body, t);
 }
@@ -61,8 +62,10 @@ static Layout *choose(Arena *a, const Buffer *b, TileKind kind) {
     if (!ex_const(b->shape[d], &shape[d])) die("shared tile of run-time shape");
   if (kind == TILE_PLAIN || n < 2) return layout_linear(a, shape, n, bits);
   int64_t row = shape[n - 1] * bits / 8;
-  // Rows r of a warp's access, each two or four 32-byte pieces apart: pieces of 4 rows meet no bank.
-  if (bits == 32 && kind != TILE_CHUNKS) return layout_rows(a, shape, n, bits, pitch_at(row, 128, 32, 96));
+  // Rows r of a warp's access, each two or four 32-byte pieces apart: pieces of 4 rows meet no
+  // bank.
+  if (bits == 32 && kind != TILE_CHUNKS)
+    return layout_rows(a, shape, n, bits, pitch_at(row, 128, 32, 96));
   if (kind == TILE_CELLS) return layout_rows(a, shape, n, bits, pitch_at(row, 32, 16, 16));
   return layout_swizzled_nd(a, shape, n, bits);
 }

@@ -38,8 +38,8 @@ static Region *element(Arena *a, Buffer *b, Expr **idx) {
   return region_new(a, b, idx, one);
 }
 
-static Stmt *nest(Arena *a, bool per_thread, int n, Var **var, Expr **min, Expr **extent, Stmt *body,
-                  Span span) {
+static Stmt *nest(Arena *a, bool per_thread, int n, Var **var, Expr **min, Expr **extent,
+                  Stmt *body, Span span) {
   Stmt *block = st_block(a, span);
   st_add(a, block, body);
   if (!per_thread) return st_for_n(a, LOOP_PARALLEL, n, var, min, extent, block, span);
@@ -74,7 +74,8 @@ static Stmt *build(Arena *a, Stmt *op, Region *dst, Region *src, Expr *value, Re
   Stmt *body;
   if (op && op->u.op.op == OP_ATOMIC_TILE)
     body = st_op(a, OP_ATOMIC, span, element(a, dst->buf, di), value, op->u.op.arg[2].i);
-  else body = st_store(a, dst->buf, di, dst->n, value, span);
+  else
+    body = st_store(a, dst->buf, di, dst->n, value, span);
   return nest(a, per_thread, n ? n : !per_thread, var, min, extent, body, span);
 }
 

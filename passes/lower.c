@@ -1,5 +1,5 @@
-// lower: tile ops become what each thread does; buffers become flat arrays. The walk, expressions and
-// control flow; accesses, loops, copies and gemms have files of their own.
+// lower: tile ops become what each thread does; buffers become flat arrays. The walk, expressions
+// and control flow; accesses, loops, copies and gemms have files of their own.
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
@@ -94,8 +94,8 @@ static Stmt *lower_body(Lower *l, Stmt *s) {
 
 static void lower_for(Lower *l, Stmt *s, Stmt *out) {
   Expr *min = lower_expr(l, s->u.loop.min[0]), *extent = lower_expr(l, s->u.loop.extent[0]);
-  bool varying = !uniform_expr(l->uniform, s->u.loop.min[0]) ||
-                 !uniform_expr(l->uniform, s->u.loop.extent[0]);
+  bool varying =
+      !uniform_expr(l->uniform, s->u.loop.min[0]) || !uniform_expr(l->uniform, s->u.loop.extent[0]);
   int mark = facts_mark(l->facts);
   facts_push_loop(l->facts, s->u.loop.var[0], min, extent);
   l->divergent += varying;
@@ -145,8 +145,10 @@ void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
     break;
   }
   case ST_FOR:
-    if (s->u.loop.loop == LOOP_PARALLEL) lower_parallel(l, s, out);
-    else lower_for(l, s, out);
+    if (s->u.loop.loop == LOOP_PARALLEL)
+      lower_parallel(l, s, out);
+    else
+      lower_for(l, s, out);
     break;
   case ST_IF: lower_branch(l, s, out); break;
   case ST_LET: {
@@ -166,7 +168,8 @@ void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
   }
 }
 
-/* ------------------------------------------------------------------ widths, decided on tile form */
+/* ------------------------------------------------------------------ widths, decided on tile form
+ */
 
 static void note_width(void *ctx, Stmt *s) {
   Lower *l = ctx;
@@ -231,7 +234,8 @@ static void flatten(Arena *a, Buffer *b) {
 
 static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals) {
   Lower l = {.program = p, .kernel = k, .c = c, .arena = c->arena, .vars = {.arena = c->arena}};
-  l.forms.data = arena_copy(c->arena, globals->forms.data, sizeof(TileForm) * (size_t)globals->forms.len);
+  l.forms.data =
+      arena_copy(c->arena, globals->forms.data, sizeof(TileForm) * (size_t)globals->forms.len);
   l.forms.len = l.forms.cap = globals->forms.len;
   l.widths = globals->widths;
   l.facts = facts_new(c->arena, p, k);

@@ -10,8 +10,8 @@ enum { LOOP_MAX_DIMS = 8, LOOP_MAX_DIGITS = 24 };
 
 /* frag.c: fragment accesses of a parallel loop against layouts */
 
-// An access frag[idx...] inside a parallel loop: dim[d] is the loop variable that is index d, or -1;
-// plain: every index is a distinct loop variable or the constant 0 of a dimension of extent 1.
+// An access frag[idx...] inside a parallel loop: dim[d] is the loop variable that is index d, or
+// -1; plain: every index is a distinct loop variable or the constant 0 of a dimension of extent 1.
 typedef struct {
   Buffer *buf;
   bool write, plain;
@@ -48,7 +48,8 @@ int width_atomic(const Target *t, DType type);
 int width_access(Widths *w, const Buffer *b, Expr **idx, int n, const Var *j, int most);
 // The width of a parallel loop along its last variable: what all accesses along it can do.
 int width_loop(Widths *w, Stmt *loop, int most);
-Expr *width_stride(Arena *a, const Buffer *b, int d); // of a row-major or strided buffer, in elements
+Expr *width_stride(Arena *a, const Buffer *b,
+                   int d); // of a row-major or strided buffer, in elements
 // A condition without the lane variable (0 <= lane < width) where the bound cannot fall inside a
 // run; other conjuncts stay.
 Expr *width_drop_lane(Arena *a, Facts *f, Expr *cond, const Var *lane, int width);
@@ -56,8 +57,8 @@ Expr *width_drop_lane(Arena *a, Facts *f, Expr *cond, const Var *lane, int width
 /* layout_tile.c: tile ops as parallel loops */
 
 bool tile_is_loop(const Stmt *s); // a copy (not async), fill or atomic_tile
-// Before: the loop's variables and their place. A copy with a local side, or inside a parallel loop,
-// becomes a nest of unrolled loops.
+// Before: the loop's variables and their place. A copy with a local side, or inside a parallel
+// loop, becomes a nest of unrolled loops.
 Stmt *tile_to_loop(Arena *a, Stmt *s, bool per_thread);
 Stmt *tile_copy_loop(Arena *a, Region *src, Region *dst, Span span);
 
@@ -97,9 +98,9 @@ typedef struct {
   Uniform *uniform;
   VEC(TileForm) forms;
   VEC(LoopWidth) widths;
-  Subst vars;     // tile-level loop variables to thread-level expressions
+  Subst vars; // tile-level loop variables to thread-level expressions
   Expr *thread;
-  int divergent;  // enclosing branches and loops that threads may take differently
+  int divergent; // enclosing branches and loops that threads may take differently
   // inside a parallel loop:
   Stmt *loop;
   Expr *digit[LOOP_MAX_DIGITS];
@@ -139,7 +140,8 @@ bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);
 bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy loop's body
 
-/* gemm.c, gemm_load.c: ALREADY WRITTEN and committed (passes/gemm.h); adapt there, do not write anew */
+/* gemm.c, gemm_load.c: ALREADY WRITTEN and committed (passes/gemm.h); adapt there, do not write
+ * anew */
 
 void gemm_lower(Lower *l, Stmt *s, Stmt *out);
 

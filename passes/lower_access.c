@@ -38,9 +38,12 @@ static Expr *fragment_register(Lower *l, Buffer *b, Expr **idx, bool write, Span
     u.dim[d] = -1;
     for (int v = 0; v < l->loop->u.loop.nvars; v++)
       if (idx[d]->kind == EX_VAR && idx[d]->u.var == l->loop->u.loop.var[v]) u.dim[d] = v;
-    if (u.dim[d] < 0) u.plain = u.plain && ex_is(idx[d], 0) && ex_is(t->shape[d], 1);
-    else if (seen >> u.dim[d] & 1) u.plain = false;
-    else seen |= 1u << u.dim[d];
+    if (u.dim[d] < 0)
+      u.plain = u.plain && ex_is(idx[d], 0) && ex_is(t->shape[d], 1);
+    else if (seen >> u.dim[d] & 1)
+      u.plain = false;
+    else
+      seen |= 1u << u.dim[d];
   }
   int64_t coeff[LOOP_MAX_DIGITS], base;
   if (!frag_fit(l->arena, &u, t->layout, l->loop, coeff, &base))
@@ -130,6 +133,7 @@ void lower_atomic(Lower *l, Stmt *s, Stmt *out) {
   if (cond) facts_push_cond(l->facts, cond);
   Expr *off = lower_offset(l, b, idx), *v = lower_expr(l, s->u.op.arg[1].expr);
   facts_pop(l->facts, mark);
-  Stmt *op = st_op(l->arena, OP_ATOMIC, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
+  Stmt *op =
+      st_op(l->arena, OP_ATOMIC, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
   st_add(l->arena, out, lower_if(l, cond, op, s->span));
 }

@@ -1,6 +1,5 @@
-// Asynchronous copies: cp.async of 16, 8 or 4 bytes with zero fill at the edges, or plain moves where
-// it cannot carry the copy.
-// SPDX-License-Identifier: MIT
+// Asynchronous copies: cp.async of 16, 8 or 4 bytes with zero fill at the edges, or plain moves
+// where it cannot carry the copy. SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 static bool zero_safe(const Buffer *b) {
@@ -17,8 +16,8 @@ static Layout *mapping(Lower *l, const Stmt *loop, int *width) {
   return layout_coalesced(l->arena, shape, loop->u.loop.nvars, 1, l->kernel->threads, *width);
 }
 
-// Splits a guard into what decides for the whole vector and, for a bound that may fall inside it, the
-// number of elements before the bound.
+// Splits a guard into what decides for the whole vector and, for a bound that may fall inside it,
+// the number of elements before the bound.
 static Expr *valid_elements(Lower *l, Expr *guard, int width) {
   Arena *a = l->arena;
   Expr *whole = NULL, *count = ex_index(a, width);
@@ -56,7 +55,8 @@ bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
   Expr *load = store->u.store.value;
   Buffer *src = load->u.load.buf, *dst = store->u.store.buf;
   Expr *si[LOOP_MAX_DIMS * 2], *di[LOOP_MAX_DIMS * 2];
-  for (int i = 0; i < load->u.load.n; i++) si[i] = lower_simplify(l, lower_expr(l, load->u.load.idx[i]));
+  for (int i = 0; i < load->u.load.n; i++)
+    si[i] = lower_simplify(l, lower_expr(l, load->u.load.idx[i]));
   for (int i = 0; i < store->u.store.n; i++)
     di[i] = lower_simplify(l, lower_expr(l, store->u.store.idx[i]));
   Expr *valid = valid_elements(l, lower_guard(l, src, si), width);
@@ -66,8 +66,9 @@ bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
     so = lower_simplify(l, ex_subst(a, so, l->lane, ex_index(a, 0)));
     off = lower_simplify(l, ex_subst(a, off, l->lane, ex_index(a, 0)));
   }
-  st_add(a, out, st_op(a, OP_CP_ASYNC, store->span, region_flat(a, src, so, width),
-                       region_flat(a, dst, off, width), valid));
+  st_add(a, out,
+         st_op(a, OP_CP_ASYNC, store->span, region_flat(a, src, so, width),
+               region_flat(a, dst, off, width), valid));
   return true;
 }
 

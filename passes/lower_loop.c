@@ -47,9 +47,11 @@ static void digit_loops(Lower *l, Stmt *s, int width, Nest *nest) {
   for (int i = 0; i < n; i++) {
     const char *name = digit_names[i < (int)LEN(digit_names) ? i : (int)LEN(digit_names) - 1];
     bool last = i == n - 1;
-    l->digit[i] = add_loop(l, nest, name, reg[i].extent, unroll || !last ? LOOP_UNROLL : LOOP_SERIAL);
+    l->digit[i] =
+        add_loop(l, nest, name, reg[i].extent, unroll || !last ? LOOP_UNROLL : LOOP_SERIAL);
     if (i == 0 && lane)
-      l->digit[0] = ex_add(l->arena, ex_mul(l->arena, l->digit[0], ex_index(l->arena, width)), lane);
+      l->digit[0] =
+          ex_add(l->arena, ex_mul(l->arena, l->digit[0], ex_index(l->arena, width)), lane);
   }
 }
 
@@ -74,8 +76,10 @@ static bool mapped(Lower *l, Stmt *s, bool async, Stmt *out) {
   if (valid) facts_push_cond(l->facts, valid);
   Stmt *body = st_block(l->arena, s->span);
   bool ok = true;
-  if (async) ok = lower_issue(l, s->u.loop.body, body) && !(valid && l->lane && ex_uses(valid, l->lane));
-  else lower_stmt(l, s->u.loop.body, body);
+  if (async)
+    ok = lower_issue(l, s->u.loop.body, body) && !(valid && l->lane && ex_uses(valid, l->lane));
+  else
+    lower_stmt(l, s->u.loop.body, body);
   body = walk_block(l->arena, lower_if(l, valid, body, s->span));
   body = wrap(l, &nest, async && l->lane, body, s->span);
   facts_pop(l->facts, mark);
@@ -122,8 +126,10 @@ static bool enter(Lower *l, Stmt *s, bool async, Stmt *out) {
   l->first_copy = NULL;
   l->lane = NULL;
   l->width = 1;
-  if (s->u.loop.layout) ok = mapped(l, s, async, out);
-  else strided(l, s, out);
+  if (s->u.loop.layout)
+    ok = mapped(l, s, async, out);
+  else
+    strided(l, s, out);
   l->vars.from.len = l->vars.to.len = vars;
   l->loop = NULL;
   l->lane = NULL;

@@ -1,6 +1,6 @@
-// vector: vectorized loops become vector moves, vector atomics and unrolled scalar code. The loop is
-// distributed over the statements of its body (its iterations do not depend on one another); loads of
-// consecutive elements go through a register array, results leave from one.
+// vector: vectorized loops become vector moves, vector atomics and unrolled scalar code. The loop
+// is distributed over the statements of its body (its iterations do not depend on one another);
+// loads of consecutive elements go through a register array, results leave from one.
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
@@ -40,8 +40,9 @@ static int run_width(Vector *x, const Buffer *b, Expr *base) {
 }
 
 static void remark_scalar(Vector *x, const Buffer *b, Expr *base) {
-  diag_remark(x->c->diags, x->span, "vector", "scalar accesses to %s: not proved: %s is a multiple of 2",
-              b->name, ir_expr_str(x->arena, base));
+  diag_remark(x->c->diags, x->span, "vector",
+              "scalar accesses to %s: not proved: %s is a multiple of 2", b->name,
+              ir_expr_str(x->arena, base));
 }
 
 static Buffer *temp(Vector *x, const char *name, DType t) {
@@ -64,8 +65,9 @@ static void each_lane(Vector *x, Stmt *body, Stmt *out) {
   void *ctx[2] = {x->v, ex_var(x->arena, v)};
   body = walk_clone(x->arena, body, NULL);
   st_replace(x->arena, body, fresh_lane, ctx);
-  st_add(x->arena, out, st_for(x->arena, LOOP_UNROLL, v, at(x, 0), at(x, x->width),
-                               walk_block(x->arena, body), x->span));
+  st_add(x->arena, out,
+         st_for(x->arena, LOOP_UNROLL, v, at(x, 0), at(x, x->width), walk_block(x->arena, body),
+                x->span));
 }
 
 // Moves the whole run between memory and a register array in accesses of w elements.
@@ -73,8 +75,9 @@ static void moves(Vector *x, Buffer *from, Expr *fbase, Buffer *to, Expr *tbase,
   for (int i = 0; i < x->width; i += w) {
     Expr *f = facts_simplify(x->facts, ex_add(x->arena, fbase, at(x, i)));
     Expr *t = facts_simplify(x->facts, ex_add(x->arena, tbase, at(x, i)));
-    st_add(x->arena, out, st_op(x->arena, OP_VMOV, x->span, region_flat(x->arena, from, f, w),
-                                region_flat(x->arena, to, t, w)));
+    st_add(x->arena, out,
+           st_op(x->arena, OP_VMOV, x->span, region_flat(x->arena, from, f, w),
+                 region_flat(x->arena, to, t, w)));
   }
 }
 
@@ -124,8 +127,10 @@ static Expr *vector_expr(Vector *x, Expr *e, Stmt *out) {
   case EX_CAST: return ex_cast(x->arena, e->type, vector_expr(x, e->u.cast, out));
   case EX_BINARY:
     a = vector_expr(x, e->u.bin.a, out);
-    if (e->u.bin.op == BIN_AND || e->u.bin.op == BIN_OR) b = e->u.bin.b; // evaluated on demand
-    else b = vector_expr(x, e->u.bin.b, out);
+    if (e->u.bin.op == BIN_AND || e->u.bin.op == BIN_OR)
+      b = e->u.bin.b; // evaluated on demand
+    else
+      b = vector_expr(x, e->u.bin.b, out);
     return ex_at(ex_bin(x->arena, e->u.bin.op, a, b), e->span);
   case EX_MATH:
     for (int i = 0; i < e->u.math.n; i++) arg[i] = vector_expr(x, e->u.math.arg[i], out);
@@ -136,9 +141,10 @@ static Expr *vector_expr(Vector *x, Expr *e, Stmt *out) {
 
 /* ------------------------------------------------------------------ stores and atomics */
 
-// The register array that already holds value at consecutive places, and where; else a new one, filled.
-static Buffer *in_registers(Vector *x, const char *name, DType type, Expr *value, int w, Expr **base,
-                            Stmt *out) {
+// The register array that already holds value at consecutive places, and where; else a new one,
+// filled.
+static Buffer *in_registers(Vector *x, const char *name, DType type, Expr *value, int w,
+                            Expr **base, Stmt *out) {
   if (value->kind == EX_LOAD && value->u.load.buf->scope == SC_LOCAL && value->type == type) {
     *base = run_base(x, value->u.load.idx[0]);
     if (*base && facts_divisor(x->facts, *base) % w == 0) return value->u.load.buf;
@@ -198,8 +204,11 @@ static void vector_atomic(Vector *x, Stmt *s, Stmt *out) {
   for (int i = 0; i < x->width; i += w)
     st_add(x->arena, out,
            st_op(x->arena, OP_VATOMIC, s->span,
-                 region_flat(x->arena, r->buf, facts_simplify(x->facts, ex_add(x->arena, base, at(x, i))), w),
-                 region_flat(x->arena, t, facts_simplify(x->facts, ex_add(x->arena, from, at(x, i))), w), fn));
+                 region_flat(x->arena, r->buf,
+                             facts_simplify(x->facts, ex_add(x->arena, base, at(x, i))), w),
+                 region_flat(x->arena, t,
+                             facts_simplify(x->facts, ex_add(x->arena, from, at(x, i))), w),
+                 fn));
 }
 
 /* ------------------------------------------------------------------ the body */
@@ -247,7 +256,8 @@ static void vector_block(Vector *x, Stmt *s, Stmt *out) {
       continue;
     }
     Stmt *rest = st_block(x->arena, s->span);
-    for (int k = i + 1; k < s->u.block.len; k++) vec_push(x->arena, &rest->u.block, s->u.block.data[k]);
+    for (int k = i + 1; k < s->u.block.len; k++)
+      vec_push(x->arena, &rest->u.block, s->u.block.data[k]);
     vector_let(x, one, rest, out);
   }
   facts_pop(x->facts, mark);
@@ -259,8 +269,10 @@ static void vector_stmt(Vector *x, Stmt *s, Stmt *out) {
   case ST_IF: vector_branch(x, s, out); break;
   case ST_STORE: vector_store(x, s, out); break;
   case ST_OP:
-    if (s->u.op.op == OP_ATOMIC) vector_atomic(x, s, out);
-    else each_lane(x, s, out);
+    if (s->u.op.op == OP_ATOMIC)
+      vector_atomic(x, s, out);
+    else
+      each_lane(x, s, out);
     break;
   default: each_lane(x, s, out); break;
   }
