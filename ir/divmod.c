@@ -227,7 +227,11 @@ static int64_t expr_divisor(Facts *f, Expr *x, int depth) {
   BinOp op = x->u.bin.op;
   bool either = op == BIN_BITAND;
   if (!either && op != BIN_BITOR && op != BIN_BITXOR) return 1;
-  if (!to_aff(f, x->u.bin.a, &p) || !to_aff(f, x->u.bin.b, &q)) return 1;
+  if (f->dividing) return 1; // conversions ask for divisors again: one level is enough
+  f->dividing = true;
+  bool known = to_aff(f, x->u.bin.a, &p) && to_aff(f, x->u.bin.b, &q);
+  f->dividing = false;
+  if (!known) return 1;
   int64_t a = pow2_part(aff_divisor(f, &p, depth - 1)), b = pow2_part(aff_divisor(f, &q, depth - 1));
   if (!a || !b) return a ? (either ? 0 : a) : either ? 0 : b; // one side is the constant 0
   return either ? (a > b ? a : b) : (a < b ? a : b);

@@ -75,6 +75,7 @@ struct Facts {
   uint32_t version;    // changes with every push and pop
   int steps;           // what is left of the search budget
   bool searching;      // a search is under way: inner ones share its budget
+  bool dividing;       // the parts of an atom are converted to find what divides it
   int nest;            // depth of conversions in progress
   bool simplifying;    // lets and bit operations stay as they are written
 };
