@@ -22,7 +22,13 @@ typedef struct {
 
 static Bench T;
 
+static inline void bench_end(void) {
+  arena_free(T.a);
+  T.a = NULL;
+}
+
 static inline void bench_begin(int threads, int blocks) {
+  bench_end();
   T = (Bench){.a = arena_new()};
   T.sources = src_new(T.a);
   T.diags = diag_new(T.a, T.sources, (DiagOptions){0});
@@ -123,6 +129,7 @@ static inline int run_suite(const char *name, const TTest *const *tests, size_t 
   Suite *s = suite_create(name);
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 120);
+  tcase_add_checked_fixture(t, NULL, bench_end);
   for (size_t i = 0; i < n; i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
