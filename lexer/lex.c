@@ -38,7 +38,7 @@ static void push(Scanner *x, Token token) {
   token.bracket = b >= 0 ? x->brackets[b].token : -1;
   token.first = x->first && !lex_is_layout(token.kind);
   if (!lex_is_layout(token.kind)) x->first = false;
-  vec_push(x->arena, &x->tokens, token);
+  vec_push(x->scratch, &x->tokens, token);
 }
 
 static void scan(Scanner *x) {
@@ -143,6 +143,7 @@ Tokens lex_file(Arena *a, Diags *d, uint32_t file) {
   const Source *source = src_get(diag_sources(d), file);
   Scanner *x = NEW(a, Scanner);
   *x = (Scanner){.arena = a, .diags = d, .file = file, .text = source->text, .len = source->len};
+  x->scratch = arena_new();
   x->names = map_new(a);
   uint32_t valid = lex_utf8_valid(source->text, source->len);
   bool usable = source->len <= MAX_FILE && valid == source->len;
@@ -151,9 +152,11 @@ Tokens lex_file(Arena *a, Diags *d, uint32_t file) {
     diag_report(d, DIAG_NOT_UTF8, (Span){file, valid, valid + 1},
                 (unsigned)(unsigned char)source->text[valid]);
   if (usable) scan(x);
-  else vec_push(a, &x->tokens, (Token){.kind = TOK_END, .bracket = -1, .span = {file, 0, 0}});
+  else vec_push(x->scratch, &x->tokens, (Token){.kind = TOK_END, .bracket = -1, .span = {file, 0, 0}});
   Settler s = {.x = x};
+  vec_reserve(a, (void **)&s.out.data, &s.out.cap, x->tokens.len + 16, sizeof(Token));
   settle(&s);
+  arena_free(x->scratch);
   return (Tokens){s.out.data, s.out.len, x->broken.data, x->broken.len};
 }
 

@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
   Arena *arena;
+  Arena *scratch; // lives as long as the scanner: tokens before they are settled
   Diags *diags;
   uint32_t file;
   const char *text;
