@@ -40,6 +40,8 @@ static bool separate(Placer *p) {
     sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, to->span, (int64_t)0));
     return true;
   }
+  // Right after a wait rather than late: a barrier there serves what the iteration issues next, too.
+  if (s->from->waited && s->from->path[at - 1] == parent) x = sync_next(parent, s->from->path[at]);
   Stmt *b = st_op(s->a, OP_SYNC, to->span);
   sync_insert(s->a, parent, x, b);
   vec_push(s->a, &p->placed, b);

@@ -66,7 +66,11 @@ static void groups(Sync *s, int64_t wait) {
     if (flying(p)) {
       p = arena_copy(s->a, p, sizeof *p);
       if (wait < 0) p->commits += p->commits <= s->max_wait; // saturates once any wait covers it
-      else p->waited = p->commits > wait;
+      else if (p->commits > wait) {
+        p->waited = true; // from here on it is the wait that a barrier must follow
+        p->path = arena_copy(s->a, s->path.data, sizeof(Stmt *) * (size_t)s->path.len);
+        p->npath = p->depth = s->path.len;
+      }
     }
     add(s, &next, p);
   }

@@ -22,6 +22,10 @@ void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
   parent->u.block.data[at] = s;
 }
 
+const Stmt *sync_next(const Stmt *parent, const Stmt *x) {
+  return parent->u.block.data[find(parent, x) + 1];
+}
+
 void sync_remove(Stmt *parent, const Stmt *s) {
   int at = find(parent, s);
   for (int i = at; i + 1 < parent->u.block.len; i++)
