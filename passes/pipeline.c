@@ -13,8 +13,10 @@ typedef struct {
   Kernel *kernel;
 } Pipe;
 
+// To be issued by the loop at hand: those that an inner loop's prologue issues are marked already.
 static bool is_async(const Pipe *p, const Stmt *s) {
   if (s->kind != ST_OP || s->u.op.op != OP_COPY) return false;
+  if (s->u.op.arg[op_arg(OP_COPY, "async")].i) return false;
   PlanCopy *copy = plan_copy(p->c->plan, s);
   return copy && copy->async;
 }
