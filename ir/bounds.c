@@ -94,6 +94,14 @@ static Range shift_range(BinOp op, Range x, Range y) {
 
 /* intervals of expressions that are no sums */
 
+// Low bits that are zero on both sides stay zero: 8 * a ^ 8 * b stays a multiple of 8.
+static Range bitwise(Facts *f, Expr *x, Range a, Range b) {
+  Range r = bit_range(x->u.bin.op, a, b);
+  int64_t d = r.lo >= 0 && r.hi != NO_HI ? expr_divisor(f, x, 4) : 1;
+  if (d > 1) r.hi -= r.hi % d;
+  return r;
+}
+
 static Range binary_range(Facts *f, Expr *x) {
   Range a, b;
   expr_bounds(f, x->u.bin.a, &a.lo, &a.hi);
@@ -103,7 +111,7 @@ static Range binary_range(Facts *f, Expr *x) {
   case BIN_MUL: return times(a, b);
   case BIN_FLOORDIV: return quotient(a, b);
   case BIN_FLOORMOD: return remainder_of(a, b);
-  case BIN_BITAND: case BIN_BITOR: case BIN_BITXOR: return bit_range(x->u.bin.op, a, b);
+  case BIN_BITAND: case BIN_BITOR: case BIN_BITXOR: return bitwise(f, x, a, b);
   case BIN_SHL: case BIN_SHR: return shift_range(x->u.bin.op, a, b);
   default: return everything;
   }

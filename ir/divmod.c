@@ -221,7 +221,7 @@ static int64_t both_divide(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a / gcd64(a, b), b, &r) ? (a > b ? a : b) : r;
 }
 
-static int64_t expr_divisor(Facts *f, Expr *x, int depth) {
+int64_t expr_divisor(Facts *f, Expr *x, int depth) {
   Aff p, q;
   if (x->kind != EX_BINARY || depth <= 0) return 1;
   BinOp op = x->u.bin.op;

@@ -109,6 +109,8 @@ bool aff_floordiv(Facts *f, Aff *out, const Aff *x, int64_t d); // d > 0
 bool aff_floormod(Facts *f, Aff *out, const Aff *x, int64_t d);
 bool aff_recombine(Facts *f, Aff *x); // (e // d) * d + e % d is e
 int64_t aff_divisor(Facts *f, const Aff *x, int depth);
+// A power of two that divides a bitwise expression; 0 for the constant 0, 1 where none is known.
+int64_t expr_divisor(Facts *f, Expr *x, int depth);
 
 /* to_aff.c */
 
