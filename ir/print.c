@@ -20,7 +20,7 @@ static void print_buffer_tail(Printer *p, const Buffer *b) {
   }
   if (b->offset >= 0) buf_printf(p->out, " offset %lld", (long long)b->offset);
   if (b->layout) {
-    buf_puts(p->out, " layout ");
+    buf_putc(p->out, ' ');
     layout_print(b->layout, p->out);
   }
 }
