@@ -37,7 +37,8 @@ static const char *decimal(Arena *a, double v, bool single) {
 static void float_value(Cg *c, double v, bool single, int prec) {
   bool negative = signbit(v);
   if (isnan(v)) {
-    cg_text(c, single ? "__uint_as_float(0x7fffffffu)" : "__longlong_as_double(0x7fffffffffffffffLL)");
+    cg_text(c,
+            single ? "__uint_as_float(0x7fffffffu)" : "__longlong_as_double(0x7fffffffffffffffLL)");
   } else if (isinf(v)) {
     if (single) cg_text(c, "__uint_as_float(0x%s800000u)", negative ? "ff" : "7f");
     else cg_text(c, "%s__longlong_as_double(0x7ff0000000000000LL)", negative ? "-" : "");
@@ -132,7 +133,8 @@ static void integer_to_integer(Cg *c, Expr *x, DType to, int prec) {
   bool as_is = (to == DT_I32 && bits == 32) || (to == DT_I64 && bits == 64 && x->kind != EX_INT) ||
                (to == DT_INDEX && (from == DT_I32 || from == DT_I64));
   if (as_is) cg_expr(c, x, prec);
-  else if (to == DT_INDEX) wrapped(c, dt_is_int(from) && dt_bits(from) >= 32 ? "int64_t" : "int", x);
+  else if (to == DT_INDEX)
+    wrapped(c, dt_is_int(from) && dt_bits(from) >= 32 ? "int64_t" : "int", x);
   else wrapped(c, cg_type(to), x);
 }
 
@@ -141,8 +143,8 @@ void cg_cast(Cg *c, Expr *x, DType to, int prec) {
   if (from == to) cg_expr(c, x, prec);
   else if (!c->k) wrapped(c, arena_printf(c->arena, "static_cast<%s>", cg_type(to)), x);
   else if (to == DT_BOOL) to_bool(c, x, prec);
-  else if (dt_is_float(to)) dt_is_float(from) ? float_to_float(c, x, to, prec)
-                                              : integer_to_float(c, x, to, prec);
+  else if (dt_is_float(to))
+    dt_is_float(from) ? float_to_float(c, x, to, prec) : integer_to_float(c, x, to, prec);
   else if (dt_is_float(from)) float_to_integer(c, x, to, prec);
   else integer_to_integer(c, x, to, prec);
 }

@@ -14,7 +14,7 @@ typedef struct {
   bool debug;           // -g: keep names and traps, emit #line
   bool lines;           // --line=tl
   const char *const *zero; // --zero names, NULL-terminated; NULL none
-  uint64_t hash;        // of the evaluated kernel
+  uint64_t hash;           // of the evaluated kernel
   const Sources *sources;  // for "// gemm.tl:21" marks and #line; NULL: none
   const Program *source;   // the same program at TILE level, for the shapes of its tensors; NULL: p
   int min_blocks;          // __launch_bounds__'s second value; 0: none
@@ -23,12 +23,12 @@ typedef struct {
 /* module.c: several programs of one file (--entry all) share one text; options go with programs.
    Byte for byte a function of its arguments. */
 
-void cg_cuda(const Program *p, const CgOptions *o, Buf *out);     // the whole .cu
+void cg_cuda(const Program *p, const CgOptions *o, Buf *out); // the whole .cu
 void cg_cuda_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
 
 /* header.c */
 
-void cg_header(const Program *p, const CgOptions *o, Buf *out);   // accepted by C and C++
+void cg_header(const Program *p, const CgOptions *o, Buf *out); // accepted by C and C++
 void cg_header_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
 
 /* manifest.c: one JSON object; "kernels" holds one entry a program */
@@ -43,8 +43,8 @@ bool cg_reserved(const char *word);
 
 /* prelude.c */
 
-// The host prelude: what g++ -std=c++17 -DTLC_HOST='"FILE"' needs to compile and run an emitted .cu.
+// The host prelude: what g++ -std=c++17 -DTLC_HOST='"FILE"' needs to compile and run an emitted
+// .cu.
 void cg_host_prelude(Buf *out);
-
 
 #endif

@@ -1,5 +1,5 @@
-// Expressions as C++ text. Infix where C++ means what the IR means, helpers (tlc_add, ...) where it does
-// not: floats (one rounding an operation, whatever nvcc's flags) and integers that may wrap.
+// Expressions as C++ text. Infix where C++ means what the IR means, helpers (tlc_add, ...) where it
+// does not: floats (one rounding an operation, whatever nvcc's flags) and integers that may wrap.
 // SPDX-License-Identifier: MIT
 #include "codegen/internal.h"
 
@@ -117,8 +117,10 @@ static const Operator operators[BIN_COUNT] = {
 
 // Operators whose mixtures readers (and -Wparentheses) want spelled out.
 static int operand_prec(int own) {
-  return own == P_OR || own == P_AND ? P_BITOR : own >= P_BITOR && own <= P_BITAND ? P_UNARY
-         : own == P_SHIFT ? P_PRODUCT : own;
+  return own == P_OR || own == P_AND         ? P_BITOR
+         : own >= P_BITOR && own <= P_BITAND ? P_UNARY
+         : own == P_SHIFT                    ? P_PRODUCT
+                                             : own;
 }
 
 static bool same_op(const Expr *x, BinOp op) {
@@ -177,7 +179,8 @@ static void divide(Cg *c, Expr *x, int prec) {
   int log;
   if (class_of(x->type) == C_NARROW && !dt_is_signed(x->type)) {
     infix_narrow(c, x);
-  } else if (class_of(x->type) == C_UNSIGNED || (!c->k && not_negative(c, a) && not_negative(c, b))) {
+  } else if (class_of(x->type) == C_UNSIGNED ||
+             (!c->k && not_negative(c, a) && not_negative(c, b))) {
     infix(c, x, prec);
   } else if (class_of(x->type) != C_NARROW && power_of_two(b, &log) && log < 31) {
     int own = div ? P_SHIFT : P_BITAND;
@@ -236,16 +239,15 @@ static void extremum(Cg *c, Expr *x) {
     int a = cg_bits(c, args[0]), b = cg_bits(c, args[1]);
     bits = a > b ? a : b;
   }
-  call(c, operators[x->u.bin.op].name, k == C_FLOAT || k == C_F64 ? cg_short(x->type) : "int", args, 2,
-       bits);
+  call(c, operators[x->u.bin.op].name, k == C_FLOAT || k == C_F64 ? cg_short(x->type) : "int", args,
+       2, bits);
 }
 
 static void compare(Cg *c, Expr *x, int prec) {
   Expr *args[] = {x->u.bin.a, x->u.bin.b};
   if (class_of(args[0]->type) == C_FLOAT)
     call(c, operators[x->u.bin.op].name, cg_short(args[0]->type), args, 2, 0);
-  else
-    infix(c, x, prec);
+  else infix(c, x, prec);
 }
 
 static bool is_arithmetic(BinOp op) {
@@ -260,7 +262,7 @@ static void binary(Cg *c, Expr *x, int prec) {
   BinOp op = x->u.bin.op;
   Class k = class_of(x->u.bin.a->type);
   if (!c->k && dt_is_float(x->u.bin.a->type) && op != BIN_MIN && op != BIN_MAX) {
-    infix(c, x, prec); // the launcher's own arithmetic
+    infix(c, x, prec);     // the launcher's own arithmetic
   } else if (k == C_FP8) { // through float, rounded back once
     Expr *a = ex_cast(c->arena, DT_F32, x->u.bin.a), *b = ex_cast(c->arena, DT_F32, x->u.bin.b);
     cg_value(c, ex_bin(c->arena, op, a, b), x->type, prec);
@@ -349,7 +351,8 @@ static void load(Cg *c, Expr *x) {
   if (!name->text) die("buffer %s is not declared", x->u.load.buf->name);
   cg_text(c, "%s", name->text);
   if (name->scalar) return;
-  if (x->u.load.n != 1) die("%s has %d dimensions at THREAD level", x->u.load.buf->name, x->u.load.n);
+  if (x->u.load.n != 1)
+    die("%s has %d dimensions at THREAD level", x->u.load.buf->name, x->u.load.n);
   cg_text(c, "[");
   cg_expr(c, x->u.load.idx[0], P_TERNARY);
   cg_text(c, "]");

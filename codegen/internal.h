@@ -45,9 +45,9 @@ void cg_blank(Cg *c);
 void cg_mark(Cg *c, Span at);
 // "gemm.tl:21", or NULL where the place is unknown.
 const char *cg_place(const Cg *c, Span at);
-const char *cg_base_name(const char *path); // NULL stays NULL
+const char *cg_base_name(const char *path);      // NULL stays NULL
 const char *cg_comment(Arena *a, const char *s); // s as it may stand in a comment of either form
-const char *cg_escape(Arena *a, const char *s); // s as the inside of a C string
+const char *cg_escape(Arena *a, const char *s);  // s as the inside of a C string
 
 /* names.c: C names, unique among those visible */
 
@@ -74,16 +74,29 @@ int cg_bits(Cg *c, Expr *x); // of an index expression: 32 or 64
 
 /* expr.c, cast.c: expressions */
 
-enum { P_TERNARY, P_OR, P_AND, P_BITOR, P_BITXOR, P_BITAND, P_EQUAL, P_LESS, P_SHIFT, P_SUM, P_PRODUCT,
-       P_UNARY, P_POSTFIX };
+enum {
+  P_TERNARY,
+  P_OR,
+  P_AND,
+  P_BITOR,
+  P_BITXOR,
+  P_BITAND,
+  P_EQUAL,
+  P_LESS,
+  P_SHIFT,
+  P_SUM,
+  P_PRODUCT,
+  P_UNARY,
+  P_POSTFIX
+};
 
-const char *cg_short(DType t); // "f16", as in helper names
-const char *cg_type(DType t);  // C++ type of a value or an element; index: int64_t
+const char *cg_short(DType t);          // "f16", as in helper names
+const char *cg_type(DType t);           // C++ type of a value or an element; index: int64_t
 void cg_expr(Cg *c, Expr *x, int prec); // parenthesised when it binds looser than prec
 void cg_value(Cg *c, Expr *x, DType t, int prec); // converted to t where its type differs
 void cg_cast(Cg *c, Expr *x, DType to, int prec);
 void cg_constant(Cg *c, const Expr *x, int prec);
-void cg_exact(Cg *c, Expr *x, int bits); // an index expression in exactly this width
+void cg_exact(Cg *c, Expr *x, int bits);  // an index expression in exactly this width
 const char *cg_expr_text(Cg *c, Expr *x); // the expression alone, in the arena
 
 /* stmt.c, ops.c: statements */
@@ -104,9 +117,9 @@ void cg_launcher(Cg *c);
 void cg_params(Cg *c);
 bool cg_is_written(const Param *p);
 bool cg_is_zeroed(const CgOptions *o, const Param *p);
-int cg_align(const Buffer *b); // bytes that a tensor's address is a multiple of
+int cg_align(const Buffer *b);                  // bytes that a tensor's address is a multiple of
 const Buffer *cg_shape(const Cg *c, int param); // the tensor as the source declares it
-void cg_bytes(Cg *c, int param); // an expression: bytes that a tensor spans
-void cg_declare_params(Cg *c);   // names for every parameter of the launcher
+void cg_bytes(Cg *c, int param);                // an expression: bytes that a tensor spans
+void cg_declare_params(Cg *c);                  // names for every parameter of the launcher
 
 #endif

@@ -37,13 +37,13 @@ static void use_stmt(void *ctx, Stmt *s) {
   st_accesses(u->c->arena, s, use_access, u->c);
 }
 
-// A let counts as a use of its operands only when it is used itself; later ones are looked at first.
+// A let counts as a use of its operands only when it is used itself; later ones are looked at
+// first.
 void cg_uses(Cg *c, const Kernel *k) {
   Uses u = {.c = c};
   st_walk(k->body, use_stmt, &u);
   for (int i = u.lets.len; i-- > 0;) {
-    if (names_of(c->names, u.lets.data[i]->u.let.var)->used)
-      st_exprs(u.lets.data[i], use_slot, c);
+    if (names_of(c->names, u.lets.data[i]->u.let.var)->used) st_exprs(u.lets.data[i], use_slot, c);
   }
 }
 

@@ -33,12 +33,14 @@ void cg_params(Cg *c) {
     cg_text(c, "%s", name_of(c, q));
   }
   for (int i = 0; i < p->sizes.len; i++)
-    cg_text(c, "%sint64_t %s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
+    cg_text(c, "%sint64_t %s", i || p->params.len ? ", " : "",
+            names_of(c->names, p->sizes.data[i])->text);
 }
 
 static void arguments(Cg *c) {
   const Program *p = c->p;
-  for (int i = 0; i < p->params.len; i++) cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
+  for (int i = 0; i < p->params.len; i++)
+    cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "%s%s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
 }
@@ -105,6 +107,21 @@ static void refuse_sizes(Cg *c) {
   }
 }
 
+static void refuse_null(Cg *c, int i, const char *n) {
+  int64_t bytes;
+  bool constant = constant_bytes(cg_shape(c, i), &bytes);
+  if (constant && bytes == 0) return;
+  cg_begin(c);
+  cg_text(c, "if (!%s", n);
+  if (!constant) {
+    cg_text(c, " && ");
+    cg_bytes(c, i);
+    cg_text(c, " > 0");
+  }
+  cg_text(c, ") return \"%s is a null pointer\";", n);
+  cg_end(c);
+}
+
 static void refuse_pointer(Cg *c, int i) {
   const Param *p = &c->p->params.data[i];
   const Buffer *b = cg_shape(c, i);
@@ -118,15 +135,11 @@ static void refuse_pointer(Cg *c, int i) {
     cg_text(c, " < 0) return \"%s has more bytes than 64 bits count\";", n);
     cg_end(c);
   }
-  cg_begin(c);
-  cg_text(c, "if (!%s && ", n);
-  cg_bytes(c, i);
-  cg_text(c, " > 0) return \"%s is a null pointer\";", n);
-  cg_end(c);
+  refuse_null(c, i, n);
   if (align > 1) {
     needs_add(c->needs, "misaligned");
-    cg_line(c, "if (tlc_misaligned(%s, %d)) return \"%s must be aligned to %d bytes\";", n, align, n,
-            align);
+    cg_line(c, "if (tlc_misaligned(%s, %d)) return \"%s must be aligned to %d bytes\";", n, align,
+            n, align);
   }
 }
 
@@ -151,7 +164,8 @@ static void refuse_fact(Cg *c, const Fact *f) {
   cg_begin(c);
   cg_text(c, "if (!(%s)) return \"%s does not hold", text, text);
   if (f->why || place) {
-    cg_text(c, " (%s%s%s)", f->why ? cg_escape(c->arena, f->why) : "T.assume", place ? ", " : "", place ? place : "");
+    cg_text(c, " (%s%s%s)", f->why ? cg_escape(c->arena, f->why) : "T.assume", place ? ", " : "",
+            place ? place : "");
   }
   cg_text(c, "\";");
   cg_end(c);
@@ -181,7 +195,8 @@ static void refuses(Cg *c) {
   cg_end(c);
   c->indent++;
   for (int i = 0; i < p->params.len; i++) {
-    if (p->params.data[i].kind == PARAM_SCALAR) cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
+    if (p->params.data[i].kind == PARAM_SCALAR)
+      cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
   }
   refuse_sizes(c);
   for (int i = 0; i < p->params.len; i++) {
@@ -205,8 +220,7 @@ static void kernel_argument(Cg *c, const Param *p, const Name *in_kernel) {
     cg_text(c, "static_cast<%s%s *>(%s)", in_kernel->written ? "" : "const ", cg_type(t), n);
   else if (t == DT_F16 || t == DT_BF16)
     cg_text(c, "static_cast<%s>(%s_raw{%s})", cg_type(t), cg_type(t), n);
-  else
-    cg_text(c, "%s", n);
+  else cg_text(c, "%s", n);
 }
 
 static void kernel_arguments(Cg *c, const Kernel *k) {
@@ -215,14 +229,16 @@ static void kernel_arguments(Cg *c, const Kernel *k) {
   cg_uses(&uses, k);
   for (int i = 0; i < c->p->params.len; i++) {
     const Param *p = &c->p->params.data[i];
-    const Name *name = names_of(uses.names, p->kind == PARAM_TENSOR ? (const void *)p->buf : p->var);
+    const Name *name =
+        names_of(uses.names, p->kind == PARAM_TENSOR ? (const void *)p->buf : p->var);
     if (!name->used) continue;
     cg_text(c, ", ");
     kernel_argument(c, p, name);
   }
   for (int i = 0; i < c->p->sizes.len; i++) {
     const Var *v = c->p->sizes.data[i];
-    if (names_of(uses.names, v)->used) cg_text(c, ", static_cast<int>(%s)", names_of(c->names, v)->text);
+    if (names_of(uses.names, v)->used)
+      cg_text(c, ", static_cast<int>(%s)", names_of(c->names, v)->text);
   }
 }
 
@@ -234,24 +250,32 @@ static bool never_empty(const Kernel *k) {
   return true;
 }
 
-// The condition of a launch: no earlier error, and some block to run.
-static void launch_condition(Cg *c, const Kernel *k) {
+// The condition of a launch: no earlier error, and some block to run. False, and nothing written,
+// where there is none.
+static bool launch_condition(Cg *c, const Kernel *k, bool may_have_failed) {
+  int64_t n;
+  const char *lead = "if (";
+  if (!may_have_failed && never_empty(k)) return false;
   cg_begin(c);
-  cg_text(c, "if (error == cudaSuccess");
-  for (int i = 0; i < 3 && !never_empty(k); i++) {
-    int64_t n;
+  if (may_have_failed) {
+    cg_text(c, "if (error == cudaSuccess");
+    lead = " && ";
+  }
+  for (int i = 0; i < 3; i++) {
     if (ex_const(k->grid[i], &n) && n > 0) continue;
-    cg_text(c, " && ");
+    cg_text(c, "%s", lead);
     cg_expr(c, k->grid[i], P_SHIFT);
     cg_text(c, " > 0");
+    lead = " && ";
   }
   cg_text(c, ") {");
   cg_end(c);
+  c->indent++;
+  return true;
 }
 
-static void launch(Cg *c, const Kernel *k) {
-  launch_condition(c, k);
-  c->indent++;
+static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
+  bool nested = launch_condition(c, k, may_have_failed);
   cg_line(c, "cudaLaunchConfig_t config = {};");
   cg_begin(c);
   cg_text(c, "config.gridDim = dim3(");
@@ -268,7 +292,8 @@ static void launch(Cg *c, const Kernel *k) {
   if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
   cg_line(c, "config.stream = stream;");
   if (k->smem_bytes > 48 * 1024) {
-    cg_line(c, "error = cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %lld);",
+    cg_line(c,
+            "error = cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %lld);",
             k->name, (long long)k->smem_bytes);
     cg_begin(c);
     cg_text(c, "if (error == cudaSuccess) error = cudaLaunchKernelEx(&config, %s", k->name);
@@ -279,7 +304,7 @@ static void launch(Cg *c, const Kernel *k) {
   kernel_arguments(c, k);
   cg_text(c, ");");
   cg_end(c);
-  cg_close(c, "}");
+  if (nested) cg_close(c, "}");
 }
 
 bool cg_is_zeroed(const CgOptions *o, const Param *p) {
@@ -293,7 +318,8 @@ static void zero(Cg *c, int i) {
   cg_begin(c);
   cg_text(c, "if (error == cudaSuccess && ");
   cg_bytes(c, i);
-  cg_text(c, " > 0) error = cudaMemsetAsync(%s, 0, static_cast<size_t>(", name_of(c, &c->p->params.data[i]));
+  cg_text(c, " > 0) error = cudaMemsetAsync(%s, 0, static_cast<size_t>(",
+          name_of(c, &c->p->params.data[i]));
   cg_bytes(c, i);
   cg_text(c, "), stream);");
   cg_end(c);
@@ -310,7 +336,8 @@ void cg_declare_params(Cg *c) {
     const Param *q = &p->params.data[i];
     names_declare(c->names, q->kind == PARAM_TENSOR ? (const void *)q->buf : q->var, q->name);
   }
-  for (int i = 0; i < p->sizes.len; i++) names_declare(c->names, p->sizes.data[i], p->sizes.data[i]->name);
+  for (int i = 0; i < p->sizes.len; i++)
+    names_declare(c->names, p->sizes.data[i], p->sizes.data[i]->name);
   link_source(c);
 }
 
@@ -332,10 +359,13 @@ static void launcher(Cg *c) {
   needs_add(c->needs, "result");
   cg_line(c, "const cudaError_t pending = cudaPeekAtLastError();");
   cg_line(c, "cudaError_t error = cudaSuccess;");
+  bool may_have_failed = p->kernels.len > 1; // an unnested launch is the only statement of its kind
   for (int i = 0; i < p->params.len; i++) {
-    if (cg_is_zeroed(c->o, &p->params.data[i])) zero(c, i);
+    if (!cg_is_zeroed(c->o, &p->params.data[i])) continue;
+    zero(c, i);
+    may_have_failed = true;
   }
-  for (int i = 0; i < p->kernels.len; i++) launch(c, p->kernels.data[i]);
+  for (int i = 0; i < p->kernels.len; i++) launch(c, p->kernels.data[i], may_have_failed);
   cg_line(c, "return tlc_result(pending, error);");
   cg_close(c, "}");
 }

@@ -47,8 +47,8 @@ static void param(Cg *c, int i) {
   cg_text(c, "        {");
   string_field(c, "name", p->name);
   if (p->kind == PARAM_SCALAR) {
-    cg_text(c, ", \"kind\": \"scalar\", \"dtype\": \"%s\", \"ctype\": \"%s\"}", dt_name(p->var->type),
-            dt_abi(p->var->type));
+    cg_text(c, ", \"kind\": \"scalar\", \"dtype\": \"%s\", \"ctype\": \"%s\"}",
+            dt_name(p->var->type), dt_abi(p->var->type));
     return;
   }
   const Buffer *b = cg_shape(c, i);
@@ -96,8 +96,9 @@ static void program(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
   cg_declare_params(&c);
   cg_text(&c, "    {\n      ");
   string_field(&c, "symbol", p->symbol);
-  cg_text(&c, ",\n      \"abi\": %d,\n      \"hash\": \"%016llx\",\n      \"arch\": \"%s\",\n      ", CG_ABI,
-          (unsigned long long)o->hash, o->target->name);
+  cg_text(&c,
+          ",\n      \"abi\": %d,\n      \"hash\": \"%016llx\",\n      \"arch\": \"%s\",\n      ",
+          CG_ABI, (unsigned long long)o->hash, o->target->name);
   string_field(&c, "bindings", p->bindings);
   cg_text(&c, ",\n");
   open_list(&c, "params");

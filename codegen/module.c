@@ -13,7 +13,7 @@ static void head_kernel(Arena *a, const Kernel *k, const Program *p, const CgOpt
   cg_declare_params(&c);
   buf_printf(out, "//   launch      %s: grid (", k->name);
   for (int i = 0; i < 3; i++) buf_printf(out, "%s%s", i ? ", " : "", cg_expr_text(&c, k->grid[i]));
-  buf_printf(out, "), %d threads, %lld bytes of shared memory\n", k->threads, (long long)k->smem_bytes);
+  buf_printf(out, "), %d threads, %lld bytes shared\n", k->threads, (long long)k->smem_bytes);
 }
 
 const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p) {
@@ -33,7 +33,8 @@ static void head(Arena *a, const Program *const *p, const CgOptions *o, int n, B
     const char *bindings = cg_comment(a, p[i]->bindings);
     buf_printf(out, "//   parameters  %s%s\n", *bindings ? bindings : "none",
                n > 1 ? arena_printf(a, " (%s)", p[i]->symbol) : "");
-    for (int k = 0; k < p[i]->kernels.len; k++) head_kernel(a, p[i]->kernels.data[k], p[i], &o[i], out);
+    for (int k = 0; k < p[i]->kernels.len; k++)
+      head_kernel(a, p[i]->kernels.data[k], p[i], &o[i], out);
   }
 }
 
@@ -57,7 +58,8 @@ static bool any_uses(const Program *const *p, int n, const Needs *needs, DType t
   return needs_any(needs, cg_short(t));
 }
 
-static void includes(const Program *const *p, int n, const CgOptions *o, const Needs *needs, Buf *out) {
+static void includes(const Program *const *p, int n, const CgOptions *o, const Needs *needs,
+                     Buf *out) {
   buf_puts(out, "\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n");
   if (needs_any(needs, "bytes")) buf_puts(out, "#include <initializer_list>\n");
   buf_puts(out, "\n#ifdef TLC_HOST // tlc's host prelude runs this text on a CPU\n"

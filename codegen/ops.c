@@ -17,7 +17,8 @@ static void address(Cg *c, const Region *r) {
 
 static int count(const Region *r) {
   int64_t n;
-  if (r->n != 1 || !ex_const(r->extent[0], &n)) die("%s: not a flat region of constant extent", r->buf->name);
+  if (r->n != 1 || !ex_const(r->extent[0], &n))
+    die("%s: not a flat region of constant extent", r->buf->name);
   return (int)n;
 }
 
@@ -56,14 +57,16 @@ static void call_end(Cg *c) {
 static void vmov(Cg *c, const Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   bool to_memory = dst->buf->scope != SC_LOCAL;
-  two_addresses(c, arena_printf(c->arena, "%s_%d", to_memory ? "store" : "load", bytes(dst)), dst, src);
+  two_addresses(c, arena_printf(c->arena, "%s_%d", to_memory ? "store" : "load", bytes(dst)), dst,
+                src);
   call_end(c);
 }
 
 // The bytes to read of a copy: `valid` elements; constants of a select are multiplied in place.
 static Expr *valid_bytes(Arena *a, Expr *valid, int size) {
   int64_t yes, no;
-  if (valid->kind == EX_SELECT && ex_const(valid->u.sel.yes, &yes) && ex_const(valid->u.sel.no, &no))
+  if (valid->kind == EX_SELECT && ex_const(valid->u.sel.yes, &yes) &&
+      ex_const(valid->u.sel.no, &no))
     return ex_select(a, valid->u.sel.cond, ex_index(a, yes * size), ex_index(a, no * size));
   return ex_mul(a, valid, ex_index(a, size));
 }
@@ -72,7 +75,8 @@ static void cp_async(Cg *c, const Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   Expr *valid = s->u.op.arg[2].expr;
   bool whole = ex_is(valid, count(src));
-  two_addresses(c, arena_printf(c->arena, "cp_async%s_%d", whole ? "" : "_zfill", bytes(dst)), dst, src);
+  two_addresses(c, arena_printf(c->arena, "cp_async%s_%d", whole ? "" : "_zfill", bytes(dst)), dst,
+                src);
   if (!whole) {
     cg_text(c, ", ");
     cg_expr(c, valid_bytes(c->arena, valid, dt_bytes(src->buf->dtype)), P_TERNARY);
@@ -153,9 +157,9 @@ static void vatomic(Cg *c, const Stmt *s) {
 }
 
 static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
-    [OP_SYNC] = sync,         [OP_ASYNC_COMMIT] = commit, [OP_ASYNC_WAIT] = wait,
-    [OP_VMOV] = vmov,         [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
-    [OP_MMA] = mma,           [OP_ATOMIC] = atomic,       [OP_VATOMIC] = vatomic,
+    [OP_SYNC] = sync, [OP_ASYNC_COMMIT] = commit, [OP_ASYNC_WAIT] = wait,
+    [OP_VMOV] = vmov, [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
+    [OP_MMA] = mma,   [OP_ATOMIC] = atomic,       [OP_VATOMIC] = vatomic,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

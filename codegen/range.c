@@ -1,5 +1,5 @@
-// What values index and integer expressions can have where the writer stands, and how wide they are in
-// the text: 32 bits where every intermediate result provably fits, else 64.
+// What values index and integer expressions can have where the writer stands, and how wide they are
+// in the text: 32 bits where every intermediate result provably fits, else 64.
 // SPDX-License-Identifier: MIT
 #include "codegen/internal.h"
 
@@ -78,7 +78,8 @@ static Range bitwise(BinOp op, Range a, Range b) {
   } else if (pos_a && pos_b) {
     return (Range){0, fill_bits(a.hi | b.hi)};
   }
-  return cg_fits32(a.lo, a.hi) && cg_fits32(b.lo, b.hi) ? (Range){INT32_MIN, INT32_MAX} : everything;
+  return cg_fits32(a.lo, a.hi) && cg_fits32(b.lo, b.hi) ? (Range){INT32_MIN, INT32_MAX}
+                                                        : everything;
 }
 
 static Range divide(Range a, Range b) {
@@ -100,7 +101,8 @@ static Range modulo(Range a, Range b) {
 
 static Range shift(BinOp op, Range a, Range b) {
   if (b.lo < 0 || b.hi > 62 || !bounded(a)) return everything;
-  if (op == BIN_SHR) return (Range){min(a.lo >> b.lo, a.lo >> b.hi), max(a.hi >> b.lo, a.hi >> b.hi)};
+  if (op == BIN_SHR)
+    return (Range){min(a.lo >> b.lo, a.lo >> b.hi), max(a.hi >> b.lo, a.hi >> b.hi)};
   return product(a, (Range){INT64_C(1) << b.lo, INT64_C(1) << b.hi});
 }
 
@@ -141,7 +143,8 @@ static Range structural(Cg *c, Expr *x) {
   case EX_BINARY: return binary(c, x);
   case EX_SELECT: return join(range(c, x->u.sel.yes), range(c, x->u.sel.no));
   case EX_CAST:
-    return dt_is_int(x->u.cast->type) || x->u.cast->type == DT_BOOL ? range(c, x->u.cast) : everything;
+    return dt_is_int(x->u.cast->type) || x->u.cast->type == DT_BOOL ? range(c, x->u.cast)
+                                                                    : everything;
   case EX_UNARY:
     if (x->u.un.op == UN_NEG) {
       Range a = range(c, x->u.un.a);

@@ -56,7 +56,8 @@ static int loop_bits(Cg *c, Expr *min, Expr *end) {
 // The bound is evaluated once: a name for it where evaluating it again could read something else.
 static const char *loop_end(Cg *c, const Var *v, Expr *end) {
   if (!has_load(end)) return NULL;
-  Var *bound = var_new(c->arena, arena_printf(c->arena, "%s_end", v->name), v->type, VAR_LET, v->span);
+  Var *bound =
+      var_new(c->arena, arena_printf(c->arena, "%s_end", v->name), v->type, VAR_LET, v->span);
   names_of(c->names, bound)->bits = names_of(c->names, v)->bits;
   names_declare(c->names, bound, bound->name);
   cg_begin(c);
@@ -147,7 +148,8 @@ static void store(Cg *c, const Stmt *s) {
   const Buffer *b = s->u.store.buf;
   const Name *name = names_of(c->names, b);
   if (!name->text) die("buffer %s is not declared", b->name);
-  if (!name->scalar && s->u.store.n != 1) die("%s has %d dimensions at THREAD level", b->name, s->u.store.n);
+  if (!name->scalar && s->u.store.n != 1)
+    die("%s has %d dimensions at THREAD level", b->name, s->u.store.n);
   cg_begin(c);
   cg_text(c, "%s", name->text);
   if (!name->scalar) {

@@ -11,25 +11,28 @@ void cg_begin(Cg *c) {
   buf_printf(c->out, "%*s", 2 * c->indent, "");
 }
 
-// Where a line over the limit is best broken: the last space at the least bracket depth that leaves a
-// first part within the limit. 0 when there is none.
+// Where a line over the limit is best broken: behind the last comma, or before the last operator,
+// at the least bracket depth that leaves a first part within the limit; else behind a bracket. 0:
+// nowhere.
 static size_t break_at(const char *s, size_t from, size_t len) {
-  size_t best = 0;
+  size_t best = 0, bracket = 0;
   int depth = 0, best_depth = 1 << 30;
   bool quoted = false;
-  for (size_t i = 0; i < len && i <= COLUMNS; i++) {
-    if (s[i] == '"' && (i == 0 || s[i - 1] != '\\')) quoted = !quoted;
+  for (size_t i = from; i < len && i <= COLUMNS; i++) {
+    if (s[i] == '"' && s[i - 1] != '\\') quoted = !quoted;
     if (quoted) continue;
     if (s[i] == '/' && s[i + 1] == '/') break;
+    if (s[i] == '(' && i < COLUMNS && s[i + 1] != ')') bracket = i + 1;
     if (strchr("([{", s[i])) depth++;
     if (strchr(")]}", s[i])) depth--;
-    bool operand_follows = i > 0 && (s[i - 1] == ',' || s[i - 1] == ';' || strchr("&|?:+", s[i + 1]));
-    if (s[i] == ' ' && i > from && operand_follows && depth <= best_depth) {
+    bool between = s[i] == ' ' && i > from &&
+                   (s[i - 1] == ',' || s[i - 1] == ';' || strchr("&|?:+", s[i + 1]));
+    if (between && depth <= best_depth) {
       best = i;
       best_depth = depth;
     }
   }
-  return best;
+  return best ? best : bracket;
 }
 
 void cg_end(Cg *c) {
@@ -40,7 +43,7 @@ void cg_end(Cg *c) {
     if (len <= COLUMNS || line[from] == '#' || line[from] == '/') break;
     size_t at = break_at(line, from, len);
     if (!at) break;
-    char *rest = arena_strn(c->arena, line + at + 1, len - at - 1);
+    const char *rest = arena_str(c->arena, line + at + (line[at] == ' '));
     c->out->len = c->line_start + at;
     buf_putc(c->out, '\n');
     c->line_start = c->out->len;

@@ -1,7 +1,7 @@
 # Turns prelude sections into rows of a C table: {name, device, needs, text},
 # A section is a paragraph that has a line "// @helper NAME [device] [needs A,B]"; its text is the rest.
 # SPDX-License-Identifier: MIT
-function quote(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); return "  \"" s "\\n\"" }
+function quote(s) { gsub(/\\/, "&&", s); gsub(/"/, "\\\"", s); return "  \"" s "\\n\"" }
 function flush() {
   if (name != "") printf "{\"%s\", %s, \"%s\",\n%s},\n", name, device, needs, text
   name = ""; text = ""

@@ -95,3 +95,8 @@ $(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
 	sed -e '/^#include "host_/d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' $(CG_HOST) > $@
 
 $(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/prelude_host.inc
+
+# Each thread-level op alone, for tests/gpu/ops.sh.
+$(BUILD)/tests/ops: tests/gpu/ops.c tests/unit/micro.h tests/unit/text_host.h $(LIBOBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Every thread-level op alone, random bits, the emitted text on the GPU against the emulator: as sm_80
+# code, as the GPU's own, and under the flags of nvcc that must change nothing.
+# SPDX-License-Identifier: MIT
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+folder=$BUILD/gpu-check/ops
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
+[ -n "$nvcc" ] || { echo "SKIPPED ops: no nvcc"; exit 77; }
+mkdir -p "$folder"
+"$BUILD/tests/ops" gen "$folder" || exit 1
+failed=0
+for flags in "-arch=sm_80" "-arch=native" "-arch=native --use_fast_math" "-arch=sm_80 -G"; do
+  # shellcheck disable=SC2086
+  "$nvcc" -std=c++17 $flags -o "$folder/ops" "$folder/ops.cu" &&
+    "$folder/ops" "$folder/ops.in" "$folder/ops.out" && "$BUILD/tests/ops" check "$folder" ||
+    { echo "FAIL ops $flags"; failed=1; }
+done
+exit $failed
