@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "ir/layout.h"
 
-#include <string.h>
-
 enum { MAX_DIGITS = 24 };
 
 static Layout *layout_new(Arena *a, const int64_t *shape, int ndims, int bits, int threads) {
@@ -172,7 +170,7 @@ static Layout *layout_copy(Arena *a, const Layout *l) {
     r->group[i] = l->group[i];
     size_t n = (size_t)(l->group[i].ndigits ? l->group[i].ndigits : 1);
     r->group[i].digit = NEWN(a, Digit, n);
-    memcpy(r->group[i].digit, l->group[i].digit, sizeof(Digit) * (size_t)l->group[i].ndigits);
+    for (int j = 0; j < l->group[i].ndigits; j++) r->group[i].digit[j] = l->group[i].digit[j];
   }
   return r;
 }

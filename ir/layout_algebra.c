@@ -151,7 +151,8 @@ static bool isolate(Arena *a, Layout *l, int dim) {
   for (int i = 0; i < high; i++) need[0] *= l->shape[g->first + i];
   for (int i = 0; i < low; i++) need[2] *= l->shape[dim + 1 + i];
   int at = 0;
-  Digit *d = arena_copy(a, g->digit, sizeof(Digit) * (size_t)(g->ndigits + 1));
+  Digit *d = NEWN(a, Digit, g->ndigits + 1);
+  for (int i = 0; i < g->ndigits; i++) d[i] = g->digit[i];
   for (int p = 2; p >= 0; p--) {
     part[p] = (DigitGroup){.digit = NEWN(a, Digit, g->ndigits + 1)};
     int64_t left = need[p];

@@ -188,7 +188,7 @@ static bool fit_digits(const FragUse *u, const Layout *frag, const Layout *loop,
   int n = layout_reg_digits(loop, reg, LOOP_MAX_DIGITS), copies = frag->nreplicas;
   if (copies > 16 || !u->plain) return false;
   Replica rep[16];
-  memcpy(rep, frag->replica, sizeof(Replica) * (size_t)copies);
+  for (int i = 0; i < copies; i++) rep[i] = frag->replica[i];
   for (int i = 0; i < frag->nreplicas; i++) copies -= frag->replica[i].extent <= 1;
   for (int i = 0; i < loop->ngroups; i++) {
     const DigitGroup *g = &loop->group[i], *h = NULL;
