@@ -1,0 +1,95 @@
+// Operands of handlers as what they must be.
+// SPDX-License-Identifier: MIT
+#include "eval/internal.h"
+
+#include <string.h>
+
+static const char *word_name(Ev *ev, const Call *c) {
+  return *c->fn->module ? arena_printf(ev->arena, "%s.%s", c->fn->module, c->fn->name) : c->fn->name;
+}
+
+// The name of the i-th operand in the signature.
+static const char *operand_name(Ev *ev, const Call *c, int i) {
+  const char *s = c->fn->signature;
+  for (int k = 0; *s;) {
+    while (*s == ' ' || *s == ',') s++;
+    size_t n = strcspn(s, ",=");
+    if (*s != '*' && k++ == i) return arena_strn(ev->arena, s, n);
+    s += strcspn(s, ",");
+  }
+  return "operand";
+}
+
+NORETURN static void bad(Ev *ev, Call *c, int i, const char *wanted) {
+  ev_need(ev, c->arg[i]);
+  if (c->arg[i].kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, c->at[i], c->arg[i].opaque->what);
+  ev_fail(ev, DIAG_ARGUMENT, c->at[i], word_name(ev, c), operand_name(ev, c, i), wanted,
+          v_brief(ev, c->arg[i]));
+}
+
+bool arg_given(const Call *c, int i) {
+  return c->arg[i].kind != V_UNSET && c->arg[i].kind != V_NONE;
+}
+
+bool arg_bool(Ev *ev, Call *c, int i, bool otherwise) {
+  if (!arg_given(c, i)) return otherwise;
+  if (ev_is_rt(c->arg[i]) || !dev_ok(c->arg[i])) bad(ev, c, i, "True or False");
+  return ev_truth(ev, c->arg[i], c->at[i]);
+}
+
+int64_t arg_int(Ev *ev, Call *c, int i, int64_t otherwise) {
+  if (!arg_given(c, i)) return otherwise;
+  int64_t k;
+  if (v_is_int(c->arg[i])) return v_as_int(c->arg[i]);
+  if (c->arg[i].kind == V_EXPR && ex_const(c->arg[i].expr, &k)) return k;
+  bad(ev, c, i, "an int known at compile time");
+}
+
+const char *arg_str(Ev *ev, Call *c, int i, const char *otherwise) {
+  if (!arg_given(c, i)) return otherwise;
+  if (c->arg[i].kind == V_DTYPE) return dt_name(c->arg[i].dtype);
+  if (c->arg[i].kind != V_STR) bad(ev, c, i, "a str");
+  return c->arg[i].str->data;
+}
+
+bool val_dtype(Ev *ev, Val v, DType *out) {
+  if (v.kind == V_DTYPE) return *out = v.dtype, true;
+  if (v.kind == V_STR) return dt_find(v.str->data, out) && *out != DT_INDEX;
+  if (v.kind != V_BUILTIN || *v.builtin->module) return false;
+  static const struct {
+    const char *name;
+    DType type;
+  } python[] = {{"float", DT_F32}, {"int", DT_I32}, {"bool", DT_BOOL}};
+  for (size_t i = 0; i < LEN(python); i++) {
+    if (!strcmp(python[i].name, v.builtin->name)) return *out = python[i].type, true;
+  }
+  return false;
+}
+
+DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise) {
+  DType t;
+  if (!arg_given(c, i)) return otherwise;
+  if (!val_dtype(ev, c->arg[i], &t)) bad(ev, c, i, "a dtype such as T.float16 or \"float16\"");
+  if (dt_bits(t) < 8)
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], arena_printf(ev->arena, "the dtype %s", dt_name(t)));
+  return t;
+}
+
+void arg_refuse(Ev *ev, Call *c, int i, const char *feature) {
+  if (arg_given(c, i)) ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], feature);
+}
+
+void need_kernel(Ev *ev, Call *c) {
+  if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, c->span, word_name(ev, c));
+}
+
+void shape_of(Ev *ev, Val v, Span at, int *n, Val **out) {
+  if (v_is_seq(v)) {
+    *n = v.seq->len;
+    *out = v.seq->data;
+  } else {
+    *n = 1;
+    *out = arena_copy(ev->arena, &v, sizeof v);
+  }
+  if (*n < 1 || *n > 8) ev_fail(ev, DIAG_SHAPE_RANK, at, *n);
+}

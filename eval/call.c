@@ -1,0 +1,343 @@
+// Calls: operands as written, binding them to signatures, running functions.
+// SPDX-License-Identifier: MIT
+#include "eval/internal.h"
+
+#include <string.h>
+
+enum { MAX_CALLS = 200 };
+
+/* ------------------------------------------------------------------ operands */
+
+static void star_args(Ev *ev, Call *c, const AstArg *a, Val v) {
+  Seq *s = ev_items(ev, v, a->span);
+  for (int i = 0; i < s->len; i++) {
+    vec_push(ev->arena, &c->pos, s->data[i]);
+    vec_push(ev->arena, &c->pos_at, a->span);
+  }
+}
+
+static void star_kwargs(Ev *ev, Call *c, const AstArg *a, Val v) {
+  ev_need(ev, v);
+  if (v.kind != V_DICT) ev_fail(ev, DIAG_OPERAND, a->span, "**", v_kind(ev, v), "a dict");
+  for (int i = 0; i < v.dict->entries.len; i++) {
+    const DictEntry *e = &v.dict->entries.data[i];
+    if (e->dead) continue;
+    if (e->key.kind != V_STR) ev_fail(ev, DIAG_OPERAND, a->span, "**", v_kind(ev, e->key), "a str key");
+    vec_push(ev->arena, &c->kw, (struct KwArg){e->key.str->data, e->value, a->span});
+  }
+}
+
+Val ev_call_expr(Ev *ev, const AstExpr *e) {
+  Val fn = ev_expr(ev, e->call.callee);
+  if (fn.kind == V_OPAQUE) {
+    if (ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE_CALL, e->span, fn.opaque->what);
+    return v_opaque(ev, "%s()", fn.opaque->what);
+  }
+  if (fn.kind == V_MISSING) return fn;
+  Call c = {.span = e->span};
+  for (int i = 0; i < e->call.args.len; i++) {
+    const AstArg *a = &e->call.args.data[i];
+    Val v = ev_expr(ev, a->value);
+    if (ev_unknown(v) && a->kind >= AST_ARG_STAR) return v;
+    if (a->kind == AST_ARG_STAR) {
+      star_args(ev, &c, a, v);
+    } else if (a->kind == AST_ARG_DOUBLE_STAR) {
+      star_kwargs(ev, &c, a, v);
+    } else if (a->kind == AST_ARG_KEYWORD) {
+      vec_push(ev->arena, &c.kw, (struct KwArg){a->name, v, a->value->span});
+    } else {
+      vec_push(ev->arena, &c.pos, v);
+      vec_push(ev->arena, &c.pos_at, a->span);
+    }
+  }
+  return ev_call(ev, fn, &c);
+}
+
+Val ev_call_args(Ev *ev, Val fn, Span at, int n, const Val *args) {
+  if (ev_unknown(fn)) return fn;
+  Call c = {.span = at};
+  for (int i = 0; i < n; i++) {
+    vec_push(ev->arena, &c.pos, args[i]);
+    vec_push(ev->arena, &c.pos_at, at);
+  }
+  return ev_call(ev, fn, &c);
+}
+
+/* ------------------------------------------------------------------ builtins */
+
+static const char *full_name(Ev *ev, const Builtin *b) {
+  if (!*b->module) return b->name;
+  return arena_printf(ev->arena, "%s.%s", b->module, b->name);
+}
+
+typedef struct {
+  char name[32];
+  bool optional, star;
+} Slot;
+
+// The next parameter of a signature; false at its end.
+static bool next_slot(const char **s, Slot *out) {
+  while (**s == ' ' || **s == ',') (*s)++;
+  if (!**s) return false;
+  *out = (Slot){.star = **s == '*'};
+  *s += out->star;
+  int n = 0;
+  while (**s && **s != ',' && **s != '=') {
+    if (n < 31) out->name[n++] = **s;
+    (*s)++;
+  }
+  out->optional = **s == '=';
+  while (**s && **s != ',') (*s)++;
+  return true;
+}
+
+static int find_slot(const char *sig, const char *name) {
+  Slot slot;
+  for (int i = 0; next_slot(&sig, &slot);) {
+    if (slot.star) continue;
+    if (!strcmp(slot.name, name)) return i;
+    i++;
+  }
+  return -1;
+}
+
+static const char *slot_list(Ev *ev, const char *sig) {
+  SB b = {0};
+  Slot slot;
+  while (next_slot(&sig, &slot)) {
+    if (slot.star) continue;
+    if (b.len) sb_puts(ev, &b, ", ");
+    sb_puts(ev, &b, slot.name);
+  }
+  return b.len ? b.data : "none";
+}
+
+static void bind_positional(Ev *ev, Call *c) {
+  const char *sig = c->fn->signature;
+  Slot slot;
+  int used = 0, i = 0;
+  while (used < c->pos.len && next_slot(&sig, &slot)) {
+    if (!slot.star) {
+      c->arg[i] = c->pos.data[used];
+      c->at[i++] = c->pos_at.data[used++];
+      continue;
+    }
+    if (!slot.name[0] || slot.name[0] == '*') break; // keyword-only ones follow
+    Val rest = v_seq(ev, V_LIST, c->pos.len - used);
+    while (used < c->pos.len) v_push(ev, rest.seq, c->pos.data[used++]);
+    c->rest = rest.seq;
+  }
+  if (used < c->pos.len)
+    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], full_name(ev, c->fn), used, c->pos.len);
+  if (!c->rest) c->rest = v_seq(ev, V_LIST, 0).seq;
+}
+
+bool ev_bind(Ev *ev, Call *c) {
+  for (int i = 0; i < CALL_MAX; i++) {
+    c->arg[i] = (Val){.kind = V_UNSET};
+    c->at[i] = c->span;
+  }
+  bind_positional(ev, c);
+  const char *sig = c->fn->signature;
+  for (int k = 0; k < c->kw.len; k++) {
+    const struct KwArg *kw = &c->kw.data[k];
+    int i = find_slot(sig, kw->name);
+    if (i < 0 && strstr(sig, "**")) continue; // the handler takes them as they are
+    if (i < 0)
+      ev_fail(ev, DIAG_ARG_UNKNOWN, kw->at, full_name(ev, c->fn), kw->name, slot_list(ev, sig));
+    if (c->arg[i].kind != V_UNSET) ev_fail(ev, DIAG_ARG_TWICE, kw->at, full_name(ev, c->fn), kw->name);
+    c->arg[i] = kw->v;
+    c->at[i] = kw->at;
+  }
+  Slot slot;
+  for (int i = 0; next_slot(&sig, &slot);) {
+    if (slot.star) continue;
+    if (!slot.optional && c->arg[i].kind == V_UNSET)
+      ev_fail(ev, DIAG_ARG_MISSING, c->span, full_name(ev, c->fn), slot.name);
+    i++;
+  }
+  return true;
+}
+
+// Judges operands by the builtin's taste; true when *out is the result already.
+static bool judge(Ev *ev, Call *c, Val *out) {
+  bool missing = false;
+  *out = (Val){.kind = V_UNSET};
+  Val all = v_seq(ev, V_LIST, CALL_MAX + c->rest->len + 1);
+  v_push(ev, all.seq, c->self);
+  for (int i = 0; i < CALL_MAX; i++) v_push(ev, all.seq, c->arg[i]);
+  for (int i = 0; i < c->rest->len; i++) v_push(ev, all.seq, c->rest->data[i]);
+  if (c->fn->taste == NEEDS) ev_need(ev, all);
+  for (int i = 0; i < all.seq->len; i++) {
+    Val v = all.seq->data[i];
+    if (v.kind == V_ERROR) ev_need(ev, v);
+    if (v.kind == V_MISSING) {
+      *out = missing ? v_missing_join(ev, *out, v) : v;
+      missing = true;
+    }
+    if (v.kind != V_OPAQUE) continue;
+    if (c->fn->taste == NEEDS) {
+      Span at = i >= 1 && i <= CALL_MAX ? c->at[i - 1] : c->span;
+      ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+    }
+    if (!missing) *out = v;
+  }
+  return out->kind != V_UNSET;
+}
+
+static Val call_builtin(Ev *ev, const Builtin *fn, Call *c) {
+  c->fn = fn;
+  if (!fn->fn) ev_fail(ev, DIAG_UNSUPPORTED, c->span, full_name(ev, fn));
+  ev_bind(ev, c);
+  Val out;
+  if (fn->taste != ANY && judge(ev, c, &out)) return out;
+  return fn->fn(ev, c);
+}
+
+/* ------------------------------------------------------------------ functions */
+
+// A macro's operand is a value, unless annotated T.Ref.
+static Val macro_operand(Ev *ev, const AstParam *p, Val v) {
+  const AstExpr *a = p->annotation;
+  bool ref = a && ((a->kind == AST_ATTR && !strcmp(a->attr.name.text, "Ref")) ||
+                   (a->kind == AST_NAME && !strcmp(a->name, "Ref")));
+  if (v.kind != V_EXPR) return v;
+  if (!ref) return dev_let(ev, p->name, v, p->name_span);
+  const Expr *x = v.expr;
+  if (x->kind == EX_LOAD && x->u.load.buf->scope == SC_LOCAL && x->u.load.n == 1 &&
+      ex_is(x->u.load.buf->shape[0], 1))
+    return (Val){.kind = V_VAR, .buf = x->u.load.buf};
+  return v;
+}
+
+static void bind_rest(Ev *ev, Func *f, Call *c, int used, bool *kw_used, Env *env) {
+  Val args = v_seq(ev, V_TUPLE, 0), kwargs = v_dict(ev, V_DICT);
+  const char *star = NULL, *double_star = NULL;
+  for (int i = 0; i < f->params->len; i++) {
+    const AstParam *p = &f->params->data[i];
+    if (p->kind == AST_PARAM_STAR) star = p->name;
+    if (p->kind == AST_PARAM_DOUBLE_STAR) double_star = p->name;
+  }
+  if (used < c->pos.len && !star)
+    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], f->name, used, c->pos.len);
+  for (; used < c->pos.len; used++) v_push(ev, args.seq, c->pos.data[used]);
+  for (int k = 0; k < c->kw.len; k++) {
+    if (kw_used[k]) continue;
+    const struct KwArg *kw = &c->kw.data[k];
+    if (!double_star) {
+      SB b = {0};
+      for (int i = 0; i < f->params->len; i++)
+        sb_printf(ev, &b, "%s%s", i ? ", " : "", f->params->data[i].name);
+      ev_fail(ev, DIAG_ARG_UNKNOWN, kw->at, f->name, kw->name, b.len ? b.data : "none");
+    }
+    dict_set(ev, kwargs.dict, v_str(ev, kw->name), kw->v, kw->at);
+  }
+  if (star) env_put(ev, env, star, args);
+  if (double_star) env_put(ev, env, double_star, kwargs);
+}
+
+static void bind_params(Ev *ev, Func *f, Call *c, Env *env) {
+  bool *kw_used = NEWN(ev->arena, bool, c->kw.len);
+  int used = 0;
+  for (int i = 0; i < f->params->len; i++) {
+    const AstParam *p = &f->params->data[i];
+    if (p->kind == AST_PARAM_STAR || p->kind == AST_PARAM_DOUBLE_STAR) continue;
+    Val v = {.kind = V_UNSET};
+    bool positional = p->kind != AST_PARAM_KEYWORD_ONLY && used < c->pos.len;
+    if (positional) v = c->pos.data[used++];
+    for (int k = 0; p->kind != AST_PARAM_POSITIONAL_ONLY && k < c->kw.len; k++) {
+      if (strcmp(c->kw.data[k].name, p->name)) continue;
+      if (positional || kw_used[k]) ev_fail(ev, DIAG_ARG_TWICE, c->kw.data[k].at, f->name, p->name);
+      kw_used[k] = true;
+      v = c->kw.data[k].v;
+    }
+    if (v.kind == V_UNSET) v = f->defaults[i];
+    if (v.kind == V_UNSET) ev_fail(ev, DIAG_ARG_MISSING, c->span, f->name, p->name);
+    env_put(ev, env, p->name, f->macro ? macro_operand(ev, p, v) : v);
+  }
+  bind_rest(ev, f, c, used, kw_used, env);
+}
+
+Val ev_call_func(Ev *ev, Func *f, Call *c) {
+  ev_step(ev, c->span);
+  if (ev->depth >= MAX_CALLS) ev_fail(ev, DIAG_RECURSION, c->span, f->name, MAX_CALLS);
+  if (f->macro && !ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, c->span, f->name);
+  Env *env = env_new(ev, f->closure), *saved = ev->env;
+  env->kernel = f->macro;
+  env->rt = ev->trace ? ev->trace->rt : NULL;
+  bind_params(ev, f, c, env);
+  CallSite site = {ev->calls, f->name, c->span};
+  ev->calls = &site;
+  ev->depth++;
+  ev->env = env;
+  Val result = v_none();
+  if (f->expr) {
+    result = ev_expr(ev, f->expr);
+  } else if (ev_block(ev, f->body) == FLOW_RETURN) {
+    result = ev->ret;
+  }
+  ev->env = saved;
+  ev->depth--;
+  ev->calls = site.outer;
+  return result;
+}
+
+static Val cast_call(Ev *ev, DType t, Call *c) {
+  if (c->pos.len != 1 || c->kw.len)
+    ev_fail(ev, DIAG_CAST_ARGS, c->span, dt_name(t), c->pos.len + c->kw.len);
+  Val v = c->pos.data[0];
+  ev_need(ev, v);
+  if (v.kind == V_OPAQUE) return v;
+  Expr *x = dev_like(ev, v, t, c->pos_at.data[0]);
+  return dev_wrap(ev, ex_cast(ev->arena, t, x), c->span, v, v_none(), v_none());
+}
+
+Val ev_call(Ev *ev, Val fn, Call *c) {
+  switch (fn.kind) {
+  case V_BUILTIN: return call_builtin(ev, fn.builtin, c);
+  case V_METHOD:
+    c->self = fn.method->self;
+    return call_builtin(ev, fn.method->fn, c);
+  case V_FUNC:
+    if (!fn.fn->prim && !fn.fn->jit) return ev_call_func(ev, fn.fn, c);
+    if (ev->trace) ev_fail(ev, DIAG_CALL_KERNEL, c->span, fn.fn->name);
+    return v_opaque(ev, "%s()", fn.fn->name); // compiling and running are not ours to do here
+  case V_DTYPE: return cast_call(ev, fn.dtype, c);
+  case V_EXC: {
+    Exc *x = NEW(ev->arena, Exc);
+    x->type = fn.exc->type;
+    x->message = c->pos.len ? v_text(ev, c->pos.data[0]) : "";
+    return (Val){.kind = V_EXC, .exc = x};
+  }
+  case V_OPAQUE: return v_opaque(ev, "%s()", fn.opaque->what);
+  default: ev_fail(ev, DIAG_NOT_CALLABLE, c->span, v_kind(ev, fn));
+  }
+}
+
+/* ------------------------------------------------------------------ definitions */
+
+Func *ev_func(Ev *ev, const AstStmt *def) {
+  Func *f = NEW(ev->arena, Func);
+  f->name = def->def.name.text;
+  f->params = &def->def.params;
+  f->body = &def->def.body;
+  f->closure = ev->env;
+  f->span = def->def.name.span;
+  f->base = f;
+  f->defaults = NEWN(ev->arena, Val, f->params->len);
+  for (int i = 0; i < f->params->len; i++) {
+    if (f->params->data[i].value) f->defaults[i] = ev_expr(ev, f->params->data[i].value);
+  }
+  return f;
+}
+
+Val ev_decorate(Ev *ev, const AstStmt *def) {
+  Val v = {.kind = V_FUNC, .fn = ev_func(ev, def)};
+  for (int i = def->def.decorators.len - 1; i >= 0; i--) {
+    const AstExpr *e = def->def.decorators.data[i];
+    Val d = ev_expr(ev, e);
+    if (d.kind == V_OPAQUE) return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);
+    v = ev_call_args(ev, d, e->span, 1, &v);
+  }
+  return v;
+}

@@ -1,0 +1,295 @@
+// Control flow: decided at compile time where the condition is known, else traced into the kernel.
+// SPDX-License-Identifier: MIT
+#include "eval/internal.h"
+
+#include <string.h>
+
+static bool undecided(Val v) { return v.kind == V_OPAQUE || (v.kind == V_MISSING && !v.missing->none); }
+
+// What an unknown condition or iterable controls is skipped; the names it would bind become unknown.
+static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
+  if (v.kind == V_OPAQUE && ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  ev_note_missing(ev, v);
+  if (s->kind == AST_STMT_IF) {
+    for (int i = 0; i < s->if_.nbranches; i++) ev_poison_block(ev, &s->if_.branches[i].body, v);
+    ev_poison_block(ev, &s->if_.orelse, v);
+  } else if (s->kind == AST_STMT_FOR) {
+    ev_poison_target(ev, s->for_.target, v);
+    ev_poison_block(ev, &s->for_.body, v);
+  } else {
+    ev_poison_block(ev, &s->while_.body, v);
+  }
+}
+
+static void no_jump(Ev *ev, Flow flow, Span at) {
+  if (flow == FLOW_BREAK) ev_fail(ev, DIAG_RT_JUMP, at, "break");
+  if (flow == FLOW_CONTINUE) ev_fail(ev, DIAG_RT_JUMP, at, "continue");
+  if (flow == FLOW_RETURN) ev_fail(ev, DIAG_RT_RETURN, at);
+}
+
+static Flow if_from(Ev *ev, const AstStmt *s, int i);
+
+static void rt_if(Ev *ev, const AstStmt *s, int i, Val cond) {
+  const AstBranch *br = &s->if_.branches[i];
+  Expr *c = ev_cond(ev, cond, br->cond->span);
+  if (!ev_emits(ev)) ev_fail(ev, DIAG_RT_TRUTH, br->cond->span, ir_expr_str(ev->arena, c));
+  Stmt *outer = ev->trace->block, *yes = st_block(ev->arena, s->span), *no = NULL;
+  RtBlock rt;
+  rt_enter(ev, &rt, false, false, br->cond->span);
+  ev->trace->block = yes;
+  no_jump(ev, ev_block(ev, &br->body), br->body.data[0]->span);
+  rt_restore(ev, &rt);
+  if (i + 1 < s->if_.nbranches || s->if_.orelse.len) {
+    no = ev->trace->block = st_block(ev->arena, s->span);
+    no_jump(ev, if_from(ev, s, i + 1), s->span);
+  }
+  rt_leave(ev, &rt);
+  ev->trace->block = outer;
+  if (no && !no->u.block.len) no = NULL;
+  ev_emit(ev, st_if(ev->arena, c, yes, no, s->span));
+}
+
+static Flow if_from(Ev *ev, const AstStmt *s, int i) {
+  for (; i < s->if_.nbranches; i++) {
+    const AstBranch *br = &s->if_.branches[i];
+    Val cond = ev_expr(ev, br->cond);
+    if (undecided(cond)) {
+      skip(ev, s, cond, br->cond->span);
+      return FLOW_NEXT;
+    }
+    if (ev_is_rt(cond)) {
+      rt_if(ev, s, i, cond);
+      return FLOW_NEXT;
+    }
+    if (ev_truth(ev, cond, br->cond->span)) return ev_block(ev, &br->body);
+  }
+  return ev_block(ev, &s->if_.orelse);
+}
+
+Flow ev_if(Ev *ev, const AstStmt *s) { return if_from(ev, s, 0); }
+
+/* ------------------------------------------------------------------ for */
+
+// The names of the loop variables, one an extent.
+static void loop_names(Ev *ev, const AstExpr *t, int n, const char **names) {
+  AstExprs one = {(AstExpr *[]){(AstExpr *)t}, 1};
+  const AstExprs *items = t->kind == AST_TUPLE || t->kind == AST_LIST ? &t->items : &one;
+  if (items->len != n) ev_fail(ev, DIAG_LOOP_VARS, t->span, n, items->len);
+  for (int i = 0; i < n; i++) {
+    if (items->data[i]->kind != AST_NAME) ev_fail(ev, DIAG_LOOP_TARGET, items->data[i]->span);
+    names[i] = items->data[i]->name;
+  }
+}
+
+static Stmt *loop_stmt(Ev *ev, const Loop *l, Var **var, Stmt *body, Span at) {
+  Stmt *s = st_for_n(ev->arena, l->kind, l->n, var, l->min, l->extent, body, at);
+  s->u.loop.num_stages = l->num_stages;
+  s->u.loop.unroll = l->unroll;
+  return s;
+}
+
+static void rt_for(Ev *ev, const AstStmt *s, const Loop *l) {
+  if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, s->for_.iter->span, "a run-time loop");
+  if (s->for_.orelse.len) ev_fail(ev, DIAG_NO_SYNTAX, s->span, "else of a run-time loop");
+  Stmt *outer = ev->trace->block, *body = st_block(ev->arena, s->span);
+  RtBlock rt;
+  Var **var = NEWN(ev->arena, Var *, l->n);
+  const char **names = NEWN(ev->arena, const char *, l->n);
+  loop_names(ev, s->for_.target, l->n, names);
+  rt_enter(ev, &rt, true, l->kind == LOOP_PARALLEL || l->kind == LOOP_VECTORIZED, s->span);
+  Loop shape = *l;
+  Expr *start = l->min[0];
+  if (l->step != 1) shape.min = (Expr *[]){ex_index(ev->arena, 0)};
+  for (int i = 0; i < l->n; i++) {
+    var[i] = var_new(ev->arena, names[i], DT_INDEX, VAR_LOOP, s->for_.target->span);
+    Expr *x = ex_var(ev->arena, var[i]);
+    if (l->step != 1) x = ex_add(ev->arena, start, ex_mul(ev->arena, x, ex_index(ev->arena, l->step)));
+    x = ex_at(x, s->for_.target->span);
+    env_set(ev, names[i], v_expr(x, l->step == 1 ? 1 : 8), s->for_.target->span);
+  }
+  ev->trace->block = body;
+  Flow flow = ev_block(ev, &s->for_.body);
+  if (flow != FLOW_CONTINUE) no_jump(ev, flow, s->span);
+  rt_leave(ev, &rt);
+  ev->trace->block = outer;
+  ev_emit(ev, loop_stmt(ev, &shape, var, body, s->span));
+}
+
+// range(lo, hi, step) as a serial loop.
+static Loop *range_loop(Ev *ev, const Range *r, Span at) {
+  Loop *l = NEW(ev->arena, Loop);
+  Expr *lo = dev_index(ev, r->lo, at), *hi = dev_index(ev, r->hi, at), *step = dev_index(ev, r->step, at);
+  if (!ex_const(step, &l->step)) ev_fail(ev, DIAG_RT_STEP, at, ir_expr_str(ev->arena, step));
+  if (l->step == 0 || l->step == INT64_MIN) ev_fail(ev, DIAG_ZERO_DIVISION, at, "a range step of 0");
+  Expr *span = l->step > 0 ? dev_diff(ev, hi, lo) : dev_diff(ev, lo, hi);
+  int64_t by = l->step > 0 ? l->step : -l->step;
+  Expr *n = ex_floordiv(ev->arena, ex_add(ev->arena, span, ex_index(ev->arena, by - 1)), ex_index(ev->arena, by));
+  l->kind = LOOP_SERIAL;
+  l->n = 1;
+  l->min = arena_copy(ev->arena, &lo, sizeof lo);
+  l->extent = arena_copy(ev->arena, &n, sizeof n);
+  return l;
+}
+
+static Flow over_items(Ev *ev, const AstStmt *s, const Seq *items) {
+  for (int i = 0; i < items->len; i++) {
+    ev_step(ev, s->for_.target->span);
+    ev_assign(ev, s->for_.target, items->data[i], s->for_.target->span);
+    Flow flow = ev_block(ev, &s->for_.body);
+    if (flow == FLOW_BREAK) return FLOW_NEXT;
+    if (flow == FLOW_RETURN) return flow;
+  }
+  return ev_block(ev, &s->for_.orelse);
+}
+
+typedef struct {
+  const AstStmt *s;
+  Val iter;
+} ForHead;
+
+static void for_head(Ev *ev, void *arg) {
+  ForHead *h = arg;
+  h->iter = ev_expr(ev, h->s->for_.iter);
+  ev_need(ev, h->iter.kind == V_RANGE && ev->env->kernel ? h->iter : v_none());
+}
+
+Flow ev_for(Ev *ev, const AstStmt *s) {
+  if (s->for_.is_async) ev_fail(ev, DIAG_NO_SYNTAX, s->span, "async for");
+  ForHead h = {s, v_none()};
+  if (!ev_emits(ev)) {
+    for_head(ev, &h);
+  } else if (!ev_protect(ev, for_head, &h)) { // look at the body all the same
+    ev_poison_target(ev, s->for_.target, (Val){.kind = V_ERROR});
+    RtBlock rt;
+    rt_enter(ev, &rt, true, false, s->span);
+    (void)ev_block(ev, &s->for_.body);
+    rt_leave(ev, &rt);
+    return FLOW_NEXT;
+  }
+  if (ev_unknown(h.iter)) {
+    skip(ev, s, h.iter, s->for_.iter->span);
+    return FLOW_NEXT;
+  }
+  Val bound;
+  if (h.iter.kind == V_RANGE && ev_emits(ev) && (ev->env->kernel || v_find(h.iter, V_EXPR, &bound)))
+    h.iter = (Val){.kind = V_LOOP, .loop = range_loop(ev, h.iter.range, s->for_.iter->span)};
+  if (h.iter.kind != V_LOOP) return over_items(ev, s, ev_items(ev, h.iter, s->for_.iter->span));
+  rt_for(ev, s, h.iter.loop);
+  return FLOW_NEXT;
+}
+
+Flow ev_while(Ev *ev, const AstStmt *s) {
+  for (;;) {
+    ev_step(ev, s->span);
+    Val cond = ev_expr(ev, s->while_.cond);
+    if (undecided(cond)) {
+      skip(ev, s, cond, s->while_.cond->span);
+      return FLOW_NEXT;
+    }
+    if (ev_is_rt(cond)) ev_fail(ev, DIAG_UNSUPPORTED, s->span, "while with a run-time condition");
+    if (!ev_truth(ev, cond, s->while_.cond->span)) break;
+    Flow flow = ev_block(ev, &s->while_.body);
+    if (flow == FLOW_BREAK) return FLOW_NEXT;
+    if (flow == FLOW_RETURN) return flow;
+  }
+  return ev_block(ev, &s->while_.orelse);
+}
+
+/* ------------------------------------------------------------------ with */
+
+typedef struct {
+  const AstWithItem *item;
+  Val v;
+} WithHead;
+
+static void with_head(Ev *ev, void *arg) {
+  WithHead *h = arg;
+  h->v = ev_expr(ev, h->item->context);
+  ev_need(ev, h->v);
+}
+
+// A grid to go on with after T.Kernel's operands were wrong.
+static Val dummy_grid(Ev *ev, Span at) {
+  Grid *g = NEW(ev->arena, Grid);
+  *g = (Grid){.n = 1, .threads = 128, .ndims = 1, .dims = {128}, .span = at};
+  for (int i = 0; i < 3; i++) g->extent[i] = ex_index(ev->arena, 1);
+  return (Val){.kind = V_GRID, .grid = g};
+}
+
+static bool names_kernel(const AstExpr *e) {
+  return e->kind == AST_CALL && e->call.callee->kind == AST_ATTR &&
+         !strcmp(e->call.callee->attr.name.text, "Kernel");
+}
+
+Flow ev_with(Ev *ev, const AstStmt *s) {
+  bool kernel = false;
+  for (int i = 0; i < s->with.nitems; i++) {
+    const AstWithItem *item = &s->with.items[i];
+    WithHead h = {item, v_none()};
+    bool ok = true;
+    if (names_kernel(item->context) && ev->trace) ok = ev_protect(ev, with_head, &h);
+    else h.v = ev_expr(ev, item->context);
+    if (!ok) {
+      h.v = dummy_grid(ev, s->span);
+      kernel_enter(ev, h.v.grid, NULL, item->context->span);
+      if (item->target) ev_poison_target(ev, item->target, (Val){.kind = V_ERROR});
+      kernel = true;
+    } else if (h.v.kind == V_GRID) {
+      kernel_enter(ev, h.v.grid, item->target, item->context->span);
+      kernel = true;
+    } else if (!ev_unknown(h.v)) {
+      ev_fail(ev, DIAG_WITH, item->context->span, v_kind(ev, h.v));
+    } else if (item->target) {
+      ev_poison_target(ev, item->target, h.v);
+    }
+  }
+  Flow flow = ev_block(ev, &s->with.body);
+  if (kernel) kernel_leave(ev);
+  return flow;
+}
+
+/* ------------------------------------------------------------------ try */
+
+typedef struct {
+  const AstStmt *s;
+  Flow flow;
+} TryBody;
+
+static void try_body(Ev *ev, void *arg) {
+  TryBody *t = arg;
+  t->flow = ev_block(ev, &t->s->try_.body);
+}
+
+static Flow handle(Ev *ev, const AstStmt *s, const Val *types) {
+  for (int i = 0; i < s->try_.nhandlers; i++) {
+    const AstHandler *h = &s->try_.handlers[i];
+    if (!ev_matches(&types[i], ev->raised.type)) continue;
+    Exc *x = arena_copy(ev->arena, &ev->raised, sizeof ev->raised);
+    if (!x->message) x->message = "";
+    if (h->name) env_set(ev, h->name, (Val){.kind = V_EXC, .exc = x}, h->span);
+    return ev_block(ev, &h->body);
+  }
+  return FLOW_NEXT;
+}
+
+Flow ev_try_stmt(Ev *ev, const AstStmt *s) {
+  Val *types = NEWN(ev->arena, Val, s->try_.nhandlers);
+  for (int i = 0; i < s->try_.nhandlers; i++) {
+    if (s->try_.handlers[i].type) types[i] = ev_expr(ev, s->try_.handlers[i].type);
+  }
+  TryBody t = {s, FLOW_NEXT};
+  Flow flow;
+  if (ev_try(ev, types, s->try_.nhandlers, try_body, &t)) {
+    flow = t.flow;
+    if (flow == FLOW_NEXT) flow = ev_block(ev, &s->try_.orelse);
+  } else {
+    flow = handle(ev, s, types);
+  }
+  if (s->try_.finally.len) {
+    Val ret = ev->ret;
+    Flow last = ev_block(ev, &s->try_.finally);
+    if (last != FLOW_NEXT) return last;
+    ev->ret = ret;
+  }
+  return flow;
+}

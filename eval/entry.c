@@ -1,0 +1,314 @@
+// Entries: which functions are kernels, binding their parameters, evaluating each.
+// SPDX-License-Identifier: MIT
+#include "eval/internal.h"
+
+#include "eval/entry.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ symbols */
+
+static const char *const reserved[] = {
+  "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case",
+  "catch", "char", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
+  "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
+  "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float",
+  "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept",
+  "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+  "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
+  "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
+  "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual",
+  "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "half", "dim3", "float2", "float4",
+  "int2", "int4", "uint4", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "size_t",
+};
+
+static bool is_symbol(const char *s) {
+  if (!isalpha((unsigned char)*s) && *s != '_') return false;
+  for (; *s; s++) {
+    if (!isalnum((unsigned char)*s) && *s != '_') return false;
+  }
+  return true;
+}
+
+static bool symbol_ok(Ev *ev, const char *name, Span at) {
+  bool taken = !strncmp(name, "__", 2) || (name[0] == '_' && isupper((unsigned char)name[1]));
+  for (size_t i = 0; i < LEN(reserved); i++) taken |= !strcmp(name, reserved[i]);
+  if (!is_symbol(name)) diag_report(ev->diags, DIAG_SYMBOL, at, name);
+  else if (taken) diag_report(ev->diags, DIAG_SYMBOL_TAKEN, at, name);
+  else return true;
+  return false;
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+static const char *given(const Ev *ev, const char *name) {
+  return ev->options->bindings ? map_get(ev->options->bindings, name) : NULL;
+}
+
+static void note_used(Ev *ev, const char *name) { map_set(ev->used, name, (void *)1); }
+
+static Val bind_one(Ev *ev, Func *f, int i, EvParamInfo *info) {
+  const AstParam *p = &f->params->data[i];
+  const char *text = given(ev, p->name);
+  Val v = text ? bind_parse(ev, text) : f->defaults[i];
+  *info = (EvParamInfo){.name = p->name, .given = text != NULL, .span = p->name_span};
+  note_used(ev, p->name);
+  if (v.kind == V_UNSET) return v_missing(ev, p->name, false);
+  if (v.kind == V_NONE) return v_missing(ev, p->name, true);
+  info->value = bind_text(ev, v);
+  return v;
+}
+
+static Env *bind_params(Ev *ev, Func *f, EvEntry *e) {
+  Env *env = env_new(ev, f->closure);
+  for (int i = 0; i < f->params->len; i++) {
+    const AstParam *p = &f->params->data[i];
+    if (p->kind == AST_PARAM_STAR) {
+      env_put(ev, env, p->name, v_seq(ev, V_TUPLE, 0));
+    } else if (p->kind == AST_PARAM_DOUBLE_STAR) {
+      env_put(ev, env, p->name, v_dict(ev, V_DICT));
+    } else {
+      EvParamInfo info;
+      env_put(ev, env, p->name, bind_one(ev, f, i, &info));
+      vec_push(ev->arena, &e->params, info);
+    }
+  }
+  return env;
+}
+
+Val ev_const(Ev *ev, const char *name, Span at) {
+  const char *text = given(ev, name);
+  note_used(ev, name);
+  Val v = text ? bind_parse(ev, text) : v_missing(ev, name, false);
+  if (text && v.kind != V_INT) ev_fail(ev, DIAG_CONST_VALUE, at, name, text);
+  EvParamInfo info = {.name = name, .value = text ? bind_text(ev, v) : NULL, .given = text != NULL, .span = at};
+  if (ev->entry) vec_push(ev->arena, &ev->entry->params, info);
+  return v;
+}
+
+static bool is_needed(const Ev *ev, const char *name) {
+  for (int i = 0; i < ev->needed.len; i++) {
+    if (!strcmp(ev->needed.data[i], name)) return true;
+  }
+  return false;
+}
+
+// One error names every parameter that is wanting, in the order of the signature.
+static void report_missing(Ev *ev, EvEntry *e) {
+  SB names = {0}, usage = {0};
+  for (int i = 0; i < e->params.len; i++) {
+    EvParamInfo *p = &e->params.data[i];
+    if (!is_needed(ev, p->name)) continue;
+    p->missing = true;
+    sb_printf(ev, &names, "%s%s", names.len ? ", " : "", p->name);
+    sb_printf(ev, &usage, "%s%s=...", usage.len ? "," : "", p->name);
+  }
+  diag_report(ev->diags, DIAG_MISSING_PARAMS, e->span, e->name, names.len ? names.data : "",
+              usage.len ? usage.data : "");
+}
+
+static const char *bindings_text(Ev *ev, const EvEntry *e) {
+  SB b = {0};
+  for (int i = 0; i < e->params.len; i++) {
+    const EvParamInfo *p = &e->params.data[i];
+    if (p->value) sb_printf(ev, &b, "%s%s=%s", b.len ? ", " : "", p->name, p->value);
+  }
+  return b.len ? b.data : "";
+}
+
+/* ------------------------------------------------------------------ evaluation */
+
+typedef struct {
+  Func *f;
+  EvEntry *e;
+  Env *env;
+  Val result;
+} Factory;
+
+static void run_factory(Ev *ev, void *arg) {
+  Factory *f = arg;
+  CallSite site = {NULL, f->f->name, f->f->span};
+  ev->env = f->env;
+  ev->calls = &site;
+  f->result = v_none();
+  if (ev_block(ev, f->f->body) == FLOW_RETURN) f->result = ev->ret;
+  ev->calls = NULL;
+}
+
+static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
+  Factory run = {f, e, bind_params(ev, f, e), v_none()};
+  Env *saved = ev->env;
+  bool ok = ev_protect(ev, run_factory, &run);
+  ev->env = saved;
+  ev->calls = NULL;
+  if (!ok) return NULL;
+  Val r = run.result;
+  if (r.kind == V_MISSING) ev_note_missing(ev, r);
+  if (r.kind == V_FUNC && r.fn->prim) return trace_prim(ev, r.fn, symbol);
+  if (!ev->needed.len && r.kind != V_ERROR)
+    diag_report(ev->diags, DIAG_NOT_A_KERNEL, f->span, f->name,
+                r.kind == V_OPAQUE ? r.opaque->what : v_kind(ev, r));
+  return NULL;
+}
+
+static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
+  const char *symbol = ev->options->name ? ev->options->name : f->name;
+  ev->needed.len = 0;
+  ev->entry = e;
+  bool ok = symbol_ok(ev, symbol, ev->options->name ? NO_SPAN : f->span);
+  Program *p = NULL;
+  if (f->prim) p = trace_prim(ev, f, symbol);
+  else if (fn_is_eager(f)) p = trace_eager(ev, f, symbol, bind_params(ev, f, e));
+  else p = eval_lazy(ev, f, e, symbol);
+  if (ev->needed.len) report_missing(ev, e);
+  ev->entry = NULL;
+  if (!p || !ok) return;
+  for (int i = 0; i < p->sizes.len; i++) note_used(ev, p->sizes.data[i]->name);
+  p->bindings = bindings_text(ev, e);
+  e->program = p;
+  vec_push(ev->arena, &ev->result->programs, p);
+}
+
+/* ------------------------------------------------------------------ tuning spaces */
+
+typedef struct {
+  Func *f;
+  EvEntry *e;
+} Space;
+
+static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
+  ev_need(ev, v);
+  if (v.kind != V_DICT) ev_fail(ev, DIAG_CONFIGS, at, v_kind(ev, v));
+  EvConfig config = {0};
+  for (int i = 0; i < v.dict->entries.len; i++) {
+    const DictEntry *d = &v.dict->entries.data[i];
+    if (d->dead) continue;
+    const char *text = bind_text(ev, d->value);
+    if (d->key.kind != V_STR || !text) ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
+    vec_push(ev->arena, &config.bindings, (EvBinding){d->key.str->data, text});
+  }
+  vec_push(ev->arena, &e->configs, config);
+}
+
+// configs may be a function of the kernel's first operands, or of (args, kwargs) as wholes.
+static Val call_space(Ev *ev, const Space *s, Val configs) {
+  Val args = v_seq(ev, V_TUPLE, 0);
+  EvEntry scratch = {0};
+  Env *env = bind_params(ev, s->f, &scratch);
+  int n = configs.kind == V_FUNC ? configs.fn->params->len : 0;
+  bool whole = n == 2 && !strcmp(configs.fn->params->data[0].name, "args");
+  for (int i = 0; i < s->f->params->len && (whole || i < n); i++) {
+    const Cell *c = map_get(env->cells, s->f->params->data[i].name);
+    v_push(ev, args.seq, c->v);
+  }
+  if (whole) return ev_call_args(ev, configs, s->e->span, 2, (Val[]){args, v_dict(ev, V_DICT)});
+  return ev_call_args(ev, configs, s->e->span, args.seq->len, args.seq->data);
+}
+
+static void eval_space(Ev *ev, void *arg) {
+  Space *s = arg;
+  Val configs = s->f->base->configs;
+  if (configs.kind == V_FUNC || configs.kind == V_METHOD) configs = call_space(ev, s, configs);
+  ev_need(ev, configs);
+  if (configs.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, s->e->span, configs.opaque->what);
+  Seq *items = ev_items(ev, configs, s->e->span);
+  for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
+}
+
+/* ------------------------------------------------------------------ choosing */
+
+static void add_entry(Ev *ev, Entries *out, const char *name, Func *f) {
+  for (int i = 0; i < out->len; i++) {
+    if (out->data[i].f->base == f->base) return;
+  }
+  vec_push(ev->arena, out, (Candidate){name, f});
+}
+
+void entry_candidates(Ev *ev, Env *module, Entries *out) {
+  for (int pass = 0; pass < 3 && !out->len; pass++) {
+    for (int i = 0; i < map_len(module->cells); i++) {
+      Val v = ((Cell *)map_value(module->cells, i))->v;
+      if (v.kind != V_FUNC) continue;
+      bool here = v.fn->span.file == ev->options->file, kernel = v.fn->prim || v.fn->jit;
+      bool wanted = pass == 0 ? here && kernel
+                    : pass == 1 ? here && !kernel && fn_holds_kernel(v.fn)
+                                : kernel;
+      if (wanted) add_entry(ev, out, v.fn->name, v.fn);
+    }
+  }
+}
+
+static const char *entry_names(Ev *ev, const Entries *all) {
+  SB b = {0};
+  for (int i = 0; i < all->len; i++) sb_printf(ev, &b, "%s%s", i ? ", " : "", all->data[i].name);
+  return b.len ? b.data : "none";
+}
+
+// The entries that --entry selects, moved to the front of `all`; false after an error.
+static bool choose(Ev *ev, Env *module, Entries *all) {
+  const char *want = ev->options->entry;
+  if (want && !strcmp(want, "all")) return true;
+  if (want) {
+    for (int i = 0; i < all->len; i++) {
+      if (strcmp(all->data[i].name, want)) continue;
+      all->data[0] = all->data[i];
+      all->len = 1;
+      return true;
+    }
+    const Cell *c = map_get(module->cells, want);
+    if (c && c->v.kind == V_FUNC && c->v.fn->body) {
+      all->len = 0;
+      add_entry(ev, all, want, c->v.fn);
+      return true;
+    }
+    diag_report(ev->diags, DIAG_NO_ENTRY, NO_SPAN, want, entry_names(ev, all));
+    return false;
+  }
+  if (all->len > 1) {
+    diag_report(ev->diags, DIAG_MANY_ENTRIES, NO_SPAN, all->len, entry_names(ev, all));
+    return false;
+  }
+  return true;
+}
+
+// A -p that nothing took is a spelling error.
+static void check_bindings(Ev *ev) {
+  const Map *b = ev->options->bindings;
+  VEC(const char *) names = {0};
+  for (int i = 0; i < map_len(ev->used); i++) vec_push(ev->arena, &names, map_key(ev->used, i));
+  vec_push(ev->arena, &names, NULL);
+  for (int i = 0; b && i < map_len(b); i++) {
+    const char *name = map_key(b, i);
+    if (map_has(ev->used, name) || map_has(ev->sizes, name)) continue;
+    const char *near = near_name(name, names.data);
+    SB list = {0};
+    for (int k = 0; k + 1 < names.len; k++) sb_printf(ev, &list, "%s%s", k ? ", " : "", names.data[k]);
+    diag_report(ev->diags, DIAG_NO_PARAM, NO_SPAN, name, list.len ? list.data : "none",
+                near ? arena_printf(ev->arena, "; did you mean %s?", near) : "");
+  }
+}
+
+void entry_run(Ev *ev, Env *module) {
+  Entries all = {0};
+  entry_candidates(ev, module, &all);
+  if (!all.len && !(ev->options->entry && strcmp(ev->options->entry, "all"))) {
+    if (!diag_errors(ev->diags)) diag_report(ev->diags, DIAG_NO_KERNEL, NO_SPAN);
+    return;
+  }
+  if (!choose(ev, module, &all)) return;
+  if (ev->options->name && all.len > 1) {
+    diag_report(ev->diags, DIAG_NAME_MANY, NO_SPAN, ev->options->name, all.len);
+    return;
+  }
+  for (int i = 0; i < all.len; i++) { // entries first: they must not move while one is evaluated
+    vec_push(ev->arena, &ev->result->entries, (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
+  }
+  for (int i = 0; i < all.len; i++) {
+    EvEntry *e = &ev->result->entries.data[i];
+    Space s = {all.data[i].f, e};
+    eval_entry(ev, s.f, e);
+    if (ev->options->configs && s.f->base->configs.kind != V_UNSET) (void)ev_protect(ev, eval_space, &s);
+  }
+  if (!diag_errors(ev->diags)) check_bindings(ev);
+}

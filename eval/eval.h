@@ -1,0 +1,67 @@
+// eval: runs the compile-time half of a module and traces its kernels into TILE-level programs.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_EVAL_H
+#define TLC_EVAL_H
+
+#include "base/base.h"
+#include "ir/ir.h"
+#include "ir/target.h"
+
+typedef struct {
+  Arena *arena;
+  Diags *diags; // its Sources hold the file, and get the modules that it imports
+  uint32_t file;
+  const Target *target; // limits that errors speak of; NULL: sm_80
+  const Map *bindings;  // -p: name -> text (const char *); NULL: none
+  const char *entry;    // --entry: a function, or "all"; NULL: the only one
+  const char *name;     // --name: the C symbol; NULL: the outermost function's name
+  const char *const *include; // -I, after the importing file's own folder
+  int ninclude;
+  bool configs; // evaluate the entries' tuning spaces too
+} EvOptions;
+
+// One parameter of an entry: of the factory, or a T.const name of an eager kernel.
+typedef struct {
+  const char *name;
+  const char *value; // as bound (given, else default) in the syntax of -p; NULL when there is none
+  bool given;        // by -p
+  bool missing;      // needed, and no value known
+  Span span;
+} EvParamInfo;
+
+typedef struct {
+  const char *name, *value; // value in the syntax of -p
+} EvBinding;
+
+typedef struct {
+  VEC(EvBinding) bindings;
+} EvConfig;
+
+typedef struct {
+  const char *name;  // as --entry takes it
+  Program *program;  // NULL when its evaluation failed
+  VEC(EvParamInfo) params;
+  VEC(EvConfig) configs; // the declared tuning space, in order; empty without EvOptions.configs
+  Span span;
+} EvEntry;
+
+typedef struct {
+  VEC(Program *) programs; // of the selected entries, in order of the file
+  VEC(EvEntry) entries;    // the selected entries
+  VEC(const char *) files; // imported files that were read, as opened
+} EvResult;
+
+// Parses and runs o->file. False when errors were reported; r then still holds what is known
+// (entries with their parameters among it). Never aborts, whatever the input.
+bool ev_compile(const EvOptions *o, EvResult *r);
+
+/* vocab.c: the table of the T.* vocabulary, for documentation and completion */
+
+typedef struct {
+  const char *name, *signature, *meaning;
+  bool supported;
+} EvWord;
+
+const EvWord *ev_word(int i); // NULL past the end
+
+#endif

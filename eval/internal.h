@@ -1,0 +1,527 @@
+// eval's inside: compile-time values, the interpreter's state, and which file does what.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_EVAL_INTERNAL_H
+#define TLC_EVAL_INTERNAL_H
+
+#include "eval/eval.h"
+#include "ir/layout.h"
+#include "parser/ast.h"
+
+#include <setjmp.h>
+
+/* ------------------------------------------------------------------ values */
+
+typedef enum {
+  V_UNSET,   // an argument that was not given
+  V_ERROR,   // what a failed statement would have bound: reading it fails without a second message
+  V_ESCAPED, // bound inside run-time control flow that has ended
+  V_MISSING, // computed from a parameter without a value
+  V_OPAQUE,  // something tlc does not know: an import, a class, a call of one
+  V_NONE,
+  V_ELLIPSIS,
+  V_BOOL,
+  V_INT,
+  V_FLOAT,
+  V_STR,
+  V_TUPLE,
+  V_LIST,
+  V_DICT,
+  V_SET,
+  V_RANGE,
+  V_DTYPE,
+  V_POLICY, // T.GemmWarpPolicy
+  V_FUNC,
+  V_BUILTIN,
+  V_METHOD, // a builtin with its first operand
+  V_MODULE,
+  V_EXC,    // an exception class (message NULL) or instance
+  V_TENSOR, // T.Tensor(...): the type of a parameter
+  V_LOOP,   // T.Parallel(...) and its kin, for a `for` to run
+  V_GRID,   // T.Kernel(...), for a `with` to run
+  V_LAYOUT,
+  V_EXPR, // a run-time value
+  V_BUFFER,
+  V_VAR, // T.alloc_var: reading the name loads, assigning stores
+  V_REGION,
+} ValKind;
+
+typedef struct {
+  const char *data; // NUL-terminated
+  int len;
+} Str;
+
+typedef struct Val Val;
+typedef struct Seq Seq;
+typedef struct Dict Dict;
+typedef struct Func Func;
+typedef struct Ev Ev;
+typedef struct Env Env;
+typedef struct Call Call;
+typedef struct Module Module;
+typedef struct Builtin Builtin;
+typedef struct Method Method;
+typedef struct Range Range;
+typedef struct Grid Grid;
+typedef struct Loop Loop;
+
+typedef struct {
+  const char *what; // "torch.randn": how the program names it
+} Opaque;
+
+typedef struct {
+  int n;
+  const char **names; // of parameters
+  bool none; // one parameter, whose default is None
+} Missing;
+
+typedef struct {
+  const char *type, *message; // message NULL: the class
+} Exc;
+
+typedef struct {
+  int ndim;
+  Val *shape, *strides; // strides NULL: row-major
+  DType dtype;
+} TensorType;
+
+struct Val {
+  ValKind kind;
+  uint32_t size; // V_EXPR: nodes of the expression, counted as a tree
+  union {
+    bool b;
+    int64_t i; // also V_POLICY
+    double f;
+    DType dtype;
+    const Str *str;
+    Seq *seq; // tuples too
+    Dict *dict;
+    const Range *range;
+    Func *fn;
+    const Builtin *builtin;
+    const Method *method;
+    const Module *module;
+    const Exc *exc;
+    const Opaque *opaque;
+    const Missing *missing;
+    const TensorType *tensor;
+    const Loop *loop;
+    const Grid *grid;
+    Layout *layout;
+    Expr *expr;
+    Buffer *buf;
+    Region *region;
+  };
+};
+
+struct Seq {
+  Val *data;
+  int len, cap;
+  int64_t born; // Ev.clock, to refuse changes from inside run-time control flow
+};
+
+typedef struct {
+  Val key, value;
+  uint64_t hash;
+  bool dead;
+} DictEntry;
+
+struct Dict { // and set
+  VEC(DictEntry) entries; // in order of insertion
+  int *slots, nslots, live;
+  int64_t born;
+};
+
+struct Range {
+  Val lo, hi, step; // ints or expressions
+};
+
+struct Func {
+  const char *name;
+  const AstParams *params;
+  const AstBlock *body; // NULL for a lambda
+  const AstExpr *expr;  // lambda
+  Env *closure;
+  Val *defaults; // by parameter; V_UNSET
+  Span span;
+  bool prim, macro, jit;
+  Val configs;      // autotune; V_UNSET
+  const Func *base; // as first defined: the same for every decorated copy
+};
+
+struct Method {
+  Val self;
+  const Builtin *fn;
+};
+
+struct Module {
+  const char *name; // "tilelang.language"
+  Env *env;         // of a module of the user's; NULL for tlc's own
+};
+
+struct Grid {
+  int n;
+  Expr *extent[3];
+  int threads, ndims, dims[3];
+  Span span;
+};
+
+struct Loop {
+  LoopKind kind;
+  int n;
+  Expr **min, **extent;
+  int64_t step; // 1 unless n == 1
+  int num_stages, unroll;
+};
+
+/* ------------------------------------------------------------------ environments */
+
+typedef struct {
+  Val v;
+  int64_t bound, read; // Ev.clock when last bound and read
+} Cell;
+
+struct Env {
+  Map *cells;    // name -> Cell
+  Env *parent;   // enclosing scope
+  Map *outer;    // names declared global or nonlocal -> Env; NULL when none
+  bool function; // class and comprehension scopes are not
+  bool kernel;   // body of a kernel or macro: `range` is a run-time loop
+  struct RtBlock *rt; // open run-time control flow when the function was entered
+};
+
+/* ------------------------------------------------------------------ builtins and vocabulary */
+
+// What a builtin does with operands that tlc does not know.
+typedef enum {
+  PURE,  // opaque in, opaque out; missing in, missing out
+  NEEDS, // an error
+  ANY,   // the handler looks itself
+} Taste;
+
+struct Builtin {
+  const char *module, *name;
+  Val (*fn)(Ev *, Call *); // NULL: known and not supported
+  Taste taste;
+  const char *signature; // "a, b=, *rest, *, key=": '=' marks optional ones
+  const char *meaning;
+};
+
+enum { CALL_MAX = 16 };
+
+struct Call {
+  const Builtin *fn;
+  Span span;
+  Val self; // of a method
+  // as written
+  VEC(Val) pos;
+  VEC(Span) pos_at;
+  VEC(struct KwArg {
+    const char *name;
+    Val v;
+    Span at;
+  }) kw;
+  // bound to the signature
+  Val arg[CALL_MAX];
+  Span at[CALL_MAX];
+  Seq *rest; // operands under *rest
+};
+
+/* ------------------------------------------------------------------ tracing */
+
+typedef struct {
+  Cell *cell;
+  Val old;
+  int64_t bound;
+} Undo;
+
+// One open run-time branch or loop body.
+typedef struct RtBlock RtBlock;
+struct RtBlock {
+  RtBlock *outer;
+  bool loop;
+  bool elements; // a loop whose body works on single elements: no tile operations
+  int64_t start; // Ev.clock at entry
+  int depth;
+  VEC(Undo) undo;
+};
+
+typedef struct {
+  Program *program;
+  Kernel *kernel; // NULL outside T.Kernel
+  Stmt *block;    // where statements go
+  RtBlock *rt;
+  const Func *fn;
+  bool eager;
+  Map *declared;        // parameter -> Param, eager
+  VEC(Buffer *) empties; // T.empty
+  int ndims, dims[3];   // threads as given
+  const char *symbol;
+} Trace;
+
+/* ------------------------------------------------------------------ the interpreter */
+
+typedef enum { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN } Flow;
+
+// A place to come back to after an error.
+typedef struct Jump Jump;
+struct Jump {
+  Jump *outer;
+  jmp_buf buf;
+  const Val *handlers; // try: what its except clauses catch; NULL: a reporting boundary
+  int nhandlers;
+};
+
+typedef struct CallSite CallSite;
+struct CallSite {
+  CallSite *outer;
+  const char *name;
+  Span at;
+};
+
+struct Ev {
+  Arena *arena;
+  Diags *diags;
+  Sources *sources;
+  const Target *target;
+  const EvOptions *options;
+  EvResult *result;
+  Jump *jump;
+  Env *env;      // current scope
+  Env *builtins; // outermost
+  Trace *trace;  // NULL at pure compile time
+  CallSite *calls;
+  Val ret;       // of FLOW_RETURN
+  int depth;     // of calls
+  int64_t steps, clock;
+  const char *stack; // address near the bottom of the C stack
+  size_t arena_start;
+  Map *modules;   // path -> Module, of imported files
+  const char *folder; // of the file being run
+  VEC(const char *) needed; // parameters without a value that something needed
+  bool failed;    // unwound at least once
+  Exc raised;     // the exception being handled
+  Map *sizes;     // T.dynamic names -> Var
+  Map *used;      // names that -p may bind
+  EvEntry *entry; // being evaluated
+  bool stopped;   // a limit was hit: nothing more is evaluated
+};
+
+/* fail.c: errors */
+
+NORETURN void ev_unwind(Ev *ev);
+// Does an enclosing `try` catch what this error is in Python? Then nothing is reported.
+bool ev_caught(Ev *ev, DiagId id);
+void ev_trail(Ev *ev); // notes of the calls that led here
+#define ev_fail(ev, id, ...)                                                                       \
+  do {                                                                                             \
+    if (!ev_caught((ev), (id))) {                                                                  \
+      diag_report((ev)->diags, (id), __VA_ARGS__);                                                 \
+      ev_trail(ev);                                                                                \
+    }                                                                                              \
+    ev_unwind(ev);                                                                                 \
+  } while (0)
+// Runs f under a recovery point; false when it failed (and was reported). Interpreter state other
+// than values is as before.
+bool ev_protect(Ev *ev, void (*f)(Ev *, void *), void *arg);
+// As a try statement: *caught when one of the handlers applies, else the failure goes on outwards.
+bool ev_try(Ev *ev, const Val *handlers, int n, void (*f)(Ev *, void *), void *arg);
+bool ev_matches(const Val *handler, const char *type); // does `except handler` catch it?
+// Fails silently: records parameters without values, lets poison pass.
+void ev_need(Ev *ev, Val v);             // returns when v holds neither
+NORETURN void ev_missing(Ev *ev, Val v); // v is V_MISSING
+void ev_note_missing(Ev *ev, Val v);     // records only
+// One unit of work at a place: bounds steps, memory and the C stack.
+void ev_step(Ev *ev, Span at);
+
+/* value.c */
+
+Val v_none(void);
+Val v_bool(bool b);
+Val v_int(int64_t i);
+Val v_float(double f);
+Val v_str(Ev *ev, const char *s);
+Val v_strn(Ev *ev, const char *s, int n);
+Val v_dtype(DType t);
+Val v_expr(Expr *x, uint32_t size);
+Val v_seq(Ev *ev, ValKind kind, int cap); // an empty tuple or list
+void v_push(Ev *ev, Seq *s, Val v);
+Val v_pair(Ev *ev, Val a, Val b);
+Val v_opaque(Ev *ev, const char *fmt, ...) PRINTF_LIKE(2, 3);
+Val v_missing(Ev *ev, const char *name, bool none);
+Val v_missing_join(Ev *ev, Val a, Val b);
+Val v_method(Ev *ev, const Builtin *fn, Val self);
+Val v_buffer(Buffer *b);
+bool v_is_seq(Val v); // tuple or list
+bool v_is_num(Val v); // bool, int or float
+bool v_is_int(Val v); // bool or int
+int64_t v_as_int(Val v);
+double v_as_float(Val v);
+bool v_equal(Val a, Val b);    // Python's ==, compile-time values only
+bool v_same(Val a, Val b);     // Python's is
+const char *v_kind(Ev *ev, Val v); // for messages: "a list", "a run-time int32 value"
+bool v_find(Val v, ValKind kind, Val *out); // v or something inside tuples, lists, dicts and ranges
+
+/* dict.c */
+
+Val v_dict(Ev *ev, ValKind kind);
+// Fails where the key is not hashable.
+void dict_set(Ev *ev, Dict *d, Val key, Val value, Span at);
+const Val *dict_get(Ev *ev, const Dict *d, Val key, Span at); // NULL when absent
+bool dict_del(Ev *ev, Dict *d, Val key, Span at);
+
+/* text.c */
+
+typedef VEC(char) SB;
+void sb_puts(Ev *ev, SB *b, const char *s);
+void sb_putn(Ev *ev, SB *b, const char *s, int n);
+void sb_printf(Ev *ev, SB *b, const char *fmt, ...) PRINTF_LIKE(3, 4);
+Val sb_val(Ev *ev, const SB *b);
+const char *v_repr(Ev *ev, Val v);
+const char *v_text(Ev *ev, Val v); // Python's str()
+const char *v_brief(Ev *ev, Val v); // repr, cut for messages
+
+/* format.c */
+
+Val ev_format(Ev *ev, Val v, const char *spec, Span at); // format(v, spec)
+Val ev_percent(Ev *ev, const Str *fmt, Val args, Span at);
+
+/* binding.c: -p texts */
+
+Val bind_parse(Ev *ev, const char *text);
+const char *bind_text(Ev *ev, Val v); // the inverse; NULL for values that have no such text
+
+/* env.c */
+
+Env *env_new(Ev *ev, Env *parent);
+Cell *env_find(Env *env, const char *name); // through the enclosing scopes; NULL
+Env *env_home(Env *env, const char *name); // where an assignment goes
+void env_set(Ev *ev, const char *name, Val v, Span at); // Python's assignment, kernel rules included
+void env_put(Ev *ev, Env *env, const char *name, Val v); // without kernel rules
+Val env_read(Ev *ev, const char *name, Span at);
+Env *env_snapshot(Ev *ev, Env *env);
+void rt_enter(Ev *ev, RtBlock *b, bool loop, bool elements, Span at);
+void rt_restore(Ev *ev, RtBlock *b); // names back to what they were; entries stay
+void rt_leave(Ev *ev, RtBlock *b);   // names bound inside become unreadable
+void rt_mutate(Ev *ev, int64_t born, Span at); // a container of that age is about to change
+
+/* expr.c, slice.c, comp.c: expressions */
+
+Val ev_expr(Ev *ev, const AstExpr *e);
+bool ev_truth(Ev *ev, Val v, Span at); // compile-time truth; fails on run-time values
+bool ev_is_rt(Val v); // a run-time value that is no constant
+Expr *ev_cond(Ev *ev, Val v, Span at); // run-time truth
+Val ev_index(Ev *ev, Val v, const AstExpr *index, Span at);
+Val ev_getitem(Ev *ev, Val v, Val index, Span at);
+Val ev_comp(Ev *ev, const AstExpr *e);
+Val ev_attr(Ev *ev, Val v, const char *name, Span at);
+bool buf_index(Ev *ev, Val v, const AstExpr *index, Region **region, Expr ***idx, Span at);
+// The elements of an iterable as a list (a copy for lists); fails when v is none.
+Seq *ev_items(Ev *ev, Val v, Span at);
+bool ev_unknown(Val v); // opaque or missing
+
+/* arith.c: Python's operators on compile-time values */
+
+Val ev_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at);
+Val ev_unary(Ev *ev, AstUnaryOp op, Val v, Span at);
+Val ev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at);
+int64_t ev_floordiv(int64_t a, int64_t b);
+Val ev_pow(Ev *ev, Val a, Val b, Span at);
+
+/* device.c: run-time values */
+
+Val dev_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at);
+Val dev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at);
+Val dev_wrap(Ev *ev, Expr *x, Span at, Val a, Val b, Val c); // x, sized by its operands
+bool dev_ok(Val v); // has a run-time form: numbers, expressions
+Expr *dev_expr(Ev *ev, Val v, Span at); // numbers become int32/index-free literals: see the .c
+Expr *dev_like(Ev *ev, Val v, DType t, Span at); // a literal takes type t where 6.1 says so
+Expr *dev_index(Ev *ev, Val v, Span at); // an integer expression of type index
+void dev_pair(Ev *ev, Val a, Val b, Expr **x, Expr **y, Span at); // for two operands of one op
+Expr *dev_diff(Ev *ev, Expr *hi, Expr *lo); // hi - lo, simplified
+bool dev_has_load(Expr *x);
+Val dev_let(Ev *ev, const char *name, Val v, Span at); // binds a value for the rest of the block
+
+/* stmt.c, control.c, assign.c: statements */
+
+Flow ev_block(Ev *ev, const AstBlock *b);
+Flow ev_stmt(Ev *ev, const AstStmt *s);
+Flow ev_if(Ev *ev, const AstStmt *s);
+Flow ev_for(Ev *ev, const AstStmt *s);
+Flow ev_while(Ev *ev, const AstStmt *s);
+Flow ev_with(Ev *ev, const AstStmt *s);
+Flow ev_try_stmt(Ev *ev, const AstStmt *s);
+void ev_assign(Ev *ev, const AstExpr *target, Val v, Span at);
+void ev_aug(Ev *ev, const AstStmt *s);
+void ev_ann(Ev *ev, const AstStmt *s);
+void ev_poison(Ev *ev, const AstStmt *s); // what a failed or undecided statement would have bound
+void ev_poison_target(Ev *ev, const AstExpr *target, Val with);
+void ev_poison_block(Ev *ev, const AstBlock *b, Val with);
+void ev_store(Ev *ev, Buffer *b, Expr **idx, Val v, Span at);
+bool ev_emits(const Ev *ev); // inside T.Kernel
+void ev_emit(Ev *ev, Stmt *s);
+
+/* call.c */
+
+Val ev_call_expr(Ev *ev, const AstExpr *e);
+Val ev_call(Ev *ev, Val fn, Call *c);
+Val ev_call_func(Ev *ev, Func *f, Call *c);
+Val ev_call_args(Ev *ev, Val fn, Span at, int n, const Val *args);
+Func *ev_func(Ev *ev, const AstStmt *def);
+Val ev_decorate(Ev *ev, const AstStmt *def);
+bool ev_bind(Ev *ev, Call *c); // operands to the builtin's signature
+
+/* modules.c */
+
+Val mod_attr(Ev *ev, const Module *m, const char *name, Span at);
+void ev_import(Ev *ev, const AstStmt *s);
+Val mod_builtin(Ev *ev, const char *name); // "tilelang": V_UNSET when not tlc's own
+bool ev_run_file(Ev *ev, uint32_t file, Env *env);
+
+/* builtins.c, lib.c, methods.c */
+
+const Builtin *lib_find(const char *module, const char *name);
+void lib_install(Ev *ev, Env *env); // Python's builtins
+Val method_attr(Ev *ev, Val v, const char *name, Span at); // V_UNSET when there is none
+
+/* vocab.c */
+
+const Builtin *vocab_find(const char *name);
+const char *vocab_near(Ev *ev, const char *name);
+
+/* v_*.c: helpers that handlers share */
+
+bool arg_given(const Call *c, int i);
+bool arg_bool(Ev *ev, Call *c, int i, bool otherwise);
+int64_t arg_int(Ev *ev, Call *c, int i, int64_t otherwise);
+const char *arg_str(Ev *ev, Call *c, int i, const char *otherwise);
+DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise);
+bool val_dtype(Ev *ev, Val v, DType *out); // dtypes, their names, torch's, Python's types
+void arg_refuse(Ev *ev, Call *c, int i, const char *feature); // an operand that must stay away
+void need_kernel(Ev *ev, Call *c); // inside T.Kernel, or an error
+// One side of a copy: how much of it is meant is settled later.
+typedef struct {
+  Buffer *buf;
+  int n;
+  Expr **min, **extent; // extent NULL: an element address
+  bool whole;
+} Side;
+bool side_of(Ev *ev, Val v, Span at, Side *out); // false: v names no storage
+// LANGUAGE.md 6.3.1: the two sides with equal extents over their dimensions of extent > 1.
+void copy_legalize(Ev *ev, Side *src, Side *dst, Span at, Region **rs, Region **rd);
+Region *side_region(Ev *ev, Side *s, Span at); // all of it; an element for an address
+void region_check(Ev *ev, const Region *r, Span at); // constants within a local tile
+void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at);
+void kernel_leave(Ev *ev);
+void shape_of(Ev *ev, Val v, Span at, int *n, Val **out);
+
+/* kernel.c, entry.c */
+
+Program *trace_prim(Ev *ev, Func *f, const char *symbol);
+Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params);
+bool fn_is_eager(const Func *f);
+bool fn_holds_kernel(const Func *f);
+void ev_declare(Ev *ev, const char *name, Val type, Span at);
+Var *trace_size(Ev *ev, const char *name, Span at);
+Val ev_const(Ev *ev, const char *name, Span at);
+
+#endif

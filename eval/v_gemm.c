@@ -1,0 +1,64 @@
+// T.gemm: operands, shapes and options.
+// SPDX-License-Identifier: MIT
+#include "eval/handlers.h"
+#include "eval/internal.h"
+
+static const char *buf_name(const Buffer *b) { return b->name ? b->name : "the buffer"; }
+
+// An operand's region and the two extents of its matrix.
+static Region *matrix(Ev *ev, Call *c, int i, char what, int64_t *rows, int64_t *cols) {
+  Side s;
+  if (!side_of(ev, c->arg[i], c->at[i], &s))
+    ev_fail(ev, DIAG_EV_GEMM_OPERAND, c->at[i], what, v_kind(ev, c->arg[i]));
+  if (!s.extent) ev_fail(ev, DIAG_GEMM_ADDRESS, c->at[i], what, buf_name(s.buf));
+  if (s.n < 2) ev_fail(ev, DIAG_GEMM_RANK, c->at[i], what, buf_name(s.buf), s.n);
+  if (s.buf->scope == SC_GLOBAL || s.buf->scope == SC_LOCAL)
+    ev_fail(ev, DIAG_GEMM_SCOPE, c->at[i], what, v_kind(ev, v_buffer(s.buf)));
+  for (int d = 0; d < s.n - 2; d++) {
+    if (!ex_is(s.extent[d], 1))
+      ev_fail(ev, DIAG_GEMM_LEAD, c->at[i], what, d, ir_expr_str(ev->arena, s.extent[d]));
+  }
+  if (!ex_const(s.extent[s.n - 2], rows) || !ex_const(s.extent[s.n - 1], cols))
+    ev_fail(ev, DIAG_GEMM_RT, c->at[i], what);
+  return side_region(ev, &s, c->at[i]);
+}
+
+static void check_shapes(Ev *ev, Call *c, const int64_t *a, const int64_t *b, const int64_t *d, bool ta,
+                         bool tb) {
+  int64_t m = ta ? a[1] : a[0], ka = ta ? a[0] : a[1], kb = tb ? b[1] : b[0], n = tb ? b[0] : b[1];
+  if (ka == kb && m == d[0] && n == d[1]) return;
+  ev_fail(ev, DIAG_EV_GEMM_SHAPE, c->span, (long long)a[0], (long long)a[1], ta ? "^T" : "",
+          (long long)b[0], (long long)b[1], tb ? "^T" : "", (long long)d[0], (long long)d[1],
+          ka == kb ? arena_printf(ev->arena, "C must be %lld x %lld", (long long)m, (long long)n)
+                   : arena_printf(ev->arena, "K is %lld in A and %lld in B", (long long)ka, (long long)kb));
+}
+
+static int64_t policy(Ev *ev, Call *c) {
+  if (!arg_given(c, 5)) return POLICY_SQUARE;
+  if (c->arg[5].kind != V_POLICY) ev_fail(ev, DIAG_GEMM_POLICY, c->at[5], v_brief(ev, c->arg[5]));
+  return c->arg[5].i == 0 ? POLICY_SQUARE : c->arg[5].i == 1 ? POLICY_FULL_ROW : POLICY_FULL_COL;
+}
+
+Val t_gemm(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  for (RtBlock *r = ev->trace->rt; r; r = r->outer) {
+    if (r->elements) ev_fail(ev, DIAG_TILE_IN_LOOP, c->span, c->fn->name);
+  }
+  int64_t a[2], b[2], d[2];
+  Region *ra = matrix(ev, c, 0, 'A', &a[0], &a[1]), *rb = matrix(ev, c, 1, 'B', &b[0], &b[1]);
+  Region *rc = matrix(ev, c, 2, 'C', &d[0], &d[1]);
+  if (rc->buf->scope != SC_FRAGMENT || c->arg[2].kind != V_BUFFER)
+    ev_fail(ev, DIAG_GEMM_C, c->at[2], v_kind(ev, c->arg[2]));
+  bool ta = arg_bool(ev, c, 3, false), tb = arg_bool(ev, c, 4, false);
+  check_shapes(ev, c, a, b, d, ta, tb);
+  Val clear = arg_given(c, 6) ? c->arg[6] : v_bool(false);
+  if (!dev_ok(clear)) (void)arg_bool(ev, c, 6, false);
+  if (arg_int(ev, c, 7, 1) != 1)
+    diag_remark(ev->diags, c->at[7], "gemm", "k_pack has no effect on this target");
+  arg_refuse(ev, c, 8, "T.gemm(mbar=)");
+  Expr *clr = ev_is_rt(clear) ? ev_cond(ev, clear, c->at[6])
+                              : ex_bool(ev->arena, ev_truth(ev, clear, c->at[6]));
+  ev_emit(ev, st_op(ev->arena, OP_GEMM, c->span, ra, rb, rc, (int64_t)ta, (int64_t)tb, policy(ev, c),
+                    ex_at(clr, c->at[6])));
+  return v_none();
+}

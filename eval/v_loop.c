@@ -1,0 +1,67 @@
+// Run-time loops: T.serial, T.Pipelined, T.Parallel and their kin.
+// SPDX-License-Identifier: MIT
+#include "eval/handlers.h"
+#include "eval/internal.h"
+
+enum { MAX_STAGES = 64, MAX_PARALLEL = 8 };
+
+// (stop), (start, stop) or (start, stop, step) as one loop.
+static Loop *one_loop(Ev *ev, Call *c, LoopKind kind, int step_arg) {
+  need_kernel(ev, c);
+  Arena *a = ev->arena;
+  bool both = arg_given(c, 1);
+  Expr *lo = both ? dev_index(ev, c->arg[0], c->at[0]) : ex_at(ex_index(a, 0), c->span);
+  Expr *hi = dev_index(ev, c->arg[both], c->at[both]);
+  Loop *l = NEW(a, Loop);
+  l->kind = kind;
+  l->n = 1;
+  l->step = step_arg >= 0 ? arg_int(ev, c, step_arg, 1) : 1;
+  if (l->step == 0 || l->step == INT64_MIN) ev_fail(ev, DIAG_ZERO_DIVISION, c->at[step_arg], "a loop step of 0");
+  Expr *n = l->step > 0 ? dev_diff(ev, hi, lo) : dev_diff(ev, lo, hi);
+  int64_t by = l->step > 0 ? l->step : -l->step;
+  if (by != 1) n = ex_floordiv(a, ex_add(a, n, ex_index(a, by - 1)), ex_index(a, by));
+  n = ex_at(n, c->at[both]);
+  l->min = arena_copy(a, &lo, sizeof lo);
+  l->extent = arena_copy(a, &n, sizeof n);
+  return l;
+}
+
+static Val loop_value(Loop *l) { return (Val){.kind = V_LOOP, .loop = l}; }
+
+Val t_serial(Ev *ev, Call *c) { return loop_value(one_loop(ev, c, LOOP_SERIAL, 2)); }
+Val t_vectorized(Ev *ev, Call *c) { return loop_value(one_loop(ev, c, LOOP_VECTORIZED, -1)); }
+
+Val t_unroll(Ev *ev, Call *c) {
+  Loop *l = one_loop(ev, c, LOOP_UNROLL, 2);
+  int64_t factor = arg_int(ev, c, 4, 0);
+  if (factor < 0 || factor > 1024) ev_fail(ev, DIAG_UNROLL, c->at[4], (long long)factor);
+  l->unroll = (int)factor;
+  return loop_value(l);
+}
+
+Val t_pipelined(Ev *ev, Call *c) {
+  Loop *l = one_loop(ev, c, LOOP_PIPELINED, -1);
+  int64_t stages = arg_int(ev, c, 2, 0);
+  if (stages < 0 || stages > MAX_STAGES) ev_fail(ev, DIAG_STAGES, c->at[2], (long long)stages, MAX_STAGES);
+  l->num_stages = (int)stages;
+  if (arg_given(c, 3) || arg_given(c, 4))
+    diag_remark(ev->diags, c->span, "pipeline", "order and stage are not used: tlc plans the overlap itself");
+  return loop_value(l);
+}
+
+Val t_parallel(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  arg_refuse(ev, c, 1, "T.Parallel(loop_layout=)");
+  Loop *l = NEW(ev->arena, Loop);
+  l->kind = LOOP_PARALLEL;
+  l->n = c->rest->len;
+  l->step = 1;
+  if (l->n < 1 || l->n > MAX_PARALLEL) ev_fail(ev, DIAG_PARALLEL, c->span, l->n, MAX_PARALLEL);
+  l->min = NEWN(ev->arena, Expr *, l->n);
+  l->extent = NEWN(ev->arena, Expr *, l->n);
+  for (int i = 0; i < l->n; i++) {
+    l->min[i] = ex_at(ex_index(ev->arena, 0), c->span);
+    l->extent[i] = dev_index(ev, c->rest->data[i], c->pos_at.data[i]);
+  }
+  return loop_value(l);
+}

@@ -1,0 +1,132 @@
+// Tensors as types, sizes, and the block's own memory.
+// SPDX-License-Identifier: MIT
+#include "eval/handlers.h"
+#include "eval/internal.h"
+
+#include <string.h>
+
+enum { MAX_TILE_ELEMS = 1 << 30 };
+
+static void no_unknown(Ev *ev, Call *c) {
+  for (int i = 0; i < CALL_MAX; i++) ev_need(ev, c->arg[i]);
+}
+
+static Val tensor_type(Ev *ev, Call *c, int n, Val *shape, Val *strides, DType dtype) {
+  TensorType *t = NEW(ev->arena, TensorType);
+  *t = (TensorType){n, arena_copy(ev->arena, shape, sizeof *shape * (size_t)n), NULL, dtype};
+  if (strides) t->strides = arena_copy(ev->arena, strides, sizeof *strides * (size_t)n);
+  for (int i = 0; i < n; i++) {
+    Expr *x = dev_index(ev, shape[i], c->at[0]);
+    int64_t k;
+    if (ex_const(x, &k) && (k < 0 || k > INT64_MAX / 16))
+      ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
+  }
+  return (Val){.kind = V_TENSOR, .tensor = t};
+}
+
+// T.Tensor((M, N), dtype); also T.Tensor[[M, N], dtype].
+Val t_tensor(Ev *ev, Call *c) {
+  no_unknown(ev, c);
+  int n;
+  Val *shape;
+  shape_of(ev, c->arg[0], c->at[0], &n, &shape);
+  DType t = arg_dtype(ev, c, 1, DT_F32);
+  arg_refuse(ev, c, 2, "a T.Tensor over existing storage");
+  if (arg_given(c, 3) && strcmp(arg_str(ev, c, 3, ""), "global"))
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[3], "T.Tensor(scope=)");
+  return tensor_type(ev, c, n, shape, NULL, t);
+}
+
+Val t_strided(Ev *ev, Call *c) {
+  no_unknown(ev, c);
+  int n, m;
+  Val *shape, *strides;
+  shape_of(ev, c->arg[0], c->at[0], &n, &shape);
+  shape_of(ev, c->arg[1], c->at[1], &m, &strides);
+  if (n != m) ev_fail(ev, DIAG_STRIDES, c->at[1], m, n);
+  for (int i = 0; i < n; i++) (void)dev_index(ev, strides[i], c->at[1]);
+  return tensor_type(ev, c, n, shape, strides, arg_dtype(ev, c, 2, DT_F32));
+}
+
+// "M, N" or "M N": f of each name; one value or a tuple.
+static Val each_name(Ev *ev, Call *c, Val (*f)(Ev *, const char *, Span)) {
+  const char *s = arg_str(ev, c, 0, "");
+  Val out = v_seq(ev, V_TUPLE, 0);
+  while (*(s += strspn(s, " ,"))) {
+    size_t n = strcspn(s, " ,");
+    v_push(ev, out.seq, f(ev, arena_strn(ev->arena, s, n), c->at[0]));
+    s += n;
+  }
+  if (!out.seq->len) ev_fail(ev, DIAG_NO_NAMES, c->at[0], c->fn->name);
+  return out.seq->len == 1 ? out.seq->data[0] : out;
+}
+
+static Val size_value(Ev *ev, const char *name, Span at) {
+  return v_expr(ex_at(ex_var(ev->arena, trace_size(ev, name, at)), at), 1);
+}
+
+Val t_dynamic(Ev *ev, Call *c) { return each_name(ev, c, size_value); }
+
+Val t_const(Ev *ev, Call *c) {
+  if (!ev->trace || !ev->trace->eager) ev_fail(ev, DIAG_CONST_LAZY, c->span);
+  return each_name(ev, c, ev_const);
+}
+
+static Expr **tensor_shape(Ev *ev, int n, const Val *shape, Span at) {
+  Expr **out = NEWN(ev->arena, Expr *, n);
+  for (int i = 0; i < n; i++) out[i] = dev_index(ev, shape[i], at);
+  return out;
+}
+
+Val t_empty(Ev *ev, Call *c) {
+  if (!ev->trace || !ev->trace->eager || ev->trace->kernel) ev_fail(ev, DIAG_EMPTY_PLACE, c->span);
+  int n;
+  Val *shape;
+  shape_of(ev, c->arg[0], c->at[0], &n, &shape);
+  Expr **extents = tensor_shape(ev, n, shape, c->at[0]);
+  for (int i = 0; i < n; i++) {
+    int64_t k;
+    if (ex_const(extents[i], &k) && k < 0) ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
+  }
+  Buffer *b = buf_new(ev->arena, NULL, arg_dtype(ev, c, 1, DT_F32), SC_GLOBAL, extents, n, c->span);
+  vec_push(ev->arena, &ev->trace->empties, b);
+  return v_buffer(b);
+}
+
+static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) {
+  need_kernel(ev, c);
+  int n;
+  Val *dims;
+  shape_of(ev, shape, at, &n, &dims);
+  Expr **extents = tensor_shape(ev, n, dims, at);
+  int64_t total = 1;
+  for (int i = 0; i < n; i++) {
+    int64_t k;
+    if (!ex_const(extents[i], &k)) ev_fail(ev, DIAG_TILE_RT, at, ir_expr_str(ev->arena, extents[i]));
+    if (k < 1 || k > MAX_TILE_ELEMS || (total *= k) > MAX_TILE_ELEMS)
+      ev_fail(ev, DIAG_EV_TILE_SIZE, at, v_brief(ev, shape), MAX_TILE_ELEMS);
+  }
+  Buffer *b = buf_new(ev->arena, NULL, t, scope, extents, n, c->span);
+  vec_push(ev->arena, &ev->trace->kernel->buffers, b);
+  return b;
+}
+
+static Val alloc_tile(Ev *ev, Call *c, Scope scope, const char *a, const char *b) {
+  const char *s = arg_str(ev, c, 2, a);
+  if (strcmp(s, a) && strcmp(s, b)) ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, s, a);
+  return v_buffer(alloc(ev, c, scope, arg_dtype(ev, c, 1, DT_F32), c->arg[0], c->at[0]));
+}
+
+Val t_alloc_shared(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_SHARED, "shared.dyn", "shared"); }
+Val t_alloc_fragment(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_FRAGMENT, "local.fragment", "local.fragment"); }
+Val t_alloc_local(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_LOCAL, "local", "local"); }
+
+Val t_alloc_var(Ev *ev, Call *c) {
+  Buffer *b = alloc(ev, c, SC_LOCAL, arg_dtype(ev, c, 0, DT_F32), v_int(1), c->span);
+  if (arg_given(c, 1)) {
+    if (c->arg[1].kind == V_STR) ev_fail(ev, DIAG_SCOPE, c->at[1], c->fn->name, c->arg[1].str->data, "local.var");
+    Expr *zero = ex_index(ev->arena, 0);
+    ev_store(ev, b, &zero, c->arg[1], c->at[1]);
+  }
+  return (Val){.kind = V_VAR, .buf = b};
+}
