@@ -61,6 +61,7 @@ static void push_ranges(Sync *s, const Pending *p) {
   for (int i = 0; i < p->at.privates.len; i++)
     facts_push_loop(s->facts, p->at.privates.data[i].var, p->at.privates.data[i].min,
                     p->at.privates.data[i].extent);
+  for (int i = 0; i < p->at.conds.len; i++) facts_push_cond(s->facts, p->at.conds.data[i]);
 }
 
 static int64_t buffer_bits(const Buffer *b) {
@@ -82,11 +83,10 @@ static void clip(Sync *s, Expr *x, int64_t width, const Pending *acc, Address *o
   out->hi = hi > (size - out->bits) / width ? start + size : start + hi * width + out->bits;
 }
 
-static Address address(Sync *s, const Pending *acc) {
+static Address address_of(Sync *s, const Pending *acc, Expr *index) {
   Arena *a = s->a;
   int64_t width = dt_bits(acc->buf->dtype);
   Address out = {.split = true, .bits = width * acc->count};
-  Expr *index = facts_simplify(s->facts, subst_expr(&s->exact, acc->at.index));
   Affine f = ex_affine(a, index);
   Affine base = {0, NEWN(a, Expr *, f.n), NEWN(a, int64_t, f.n), 0}, rest = base;
   rest.term = NEWN(a, Expr *, f.n);
@@ -116,6 +116,13 @@ static Address address(Sync *s, const Pending *acc) {
   out.lo = wide ? -(INT64_MAX / 4) : start_bits(acc->buf) + lo * width;
   out.hi = wide ? INT64_MAX / 4 : start_bits(acc->buf) + hi * width + out.bits;
   return out;
+}
+
+// As written first: under a guard like k + 2 < 4 a ring term (k + 2) % 3 would become k + 2.
+static Address address(Sync *s, const Pending *acc) {
+  Expr *index = subst_expr(&s->exact, acc->at.index);
+  Address out = address_of(s, acc, index);
+  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index));
 }
 
 /* enumeration */
