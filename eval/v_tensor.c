@@ -72,6 +72,13 @@ Val t_const(Ev *ev, Call *c) {
   return each_name(ev, c, ev_const);
 }
 
+// A buffer that the first assignment will name.
+static Buffer *nameless(Ev *ev, DType t, Scope scope, Expr **shape, int n, Span at) {
+  Buffer *b = buf_new(ev->arena, "", t, scope, shape, n, at);
+  b->name = NULL;
+  return b;
+}
+
 static Expr **tensor_shape(Ev *ev, int n, const Val *shape, Span at) {
   Expr **out = NEWN(ev->arena, Expr *, n);
   for (int i = 0; i < n; i++) out[i] = dev_index(ev, shape[i], at);
@@ -88,7 +95,7 @@ Val t_empty(Ev *ev, Call *c) {
     int64_t k;
     if (ex_const(extents[i], &k) && k < 0) ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
   }
-  Buffer *b = buf_new(ev->arena, NULL, arg_dtype(ev, c, 1, DT_F32), SC_GLOBAL, extents, n, c->span);
+  Buffer *b = nameless(ev, arg_dtype(ev, c, 1, DT_F32), SC_GLOBAL, extents, n, c->span);
   vec_push(ev->arena, &ev->trace->empties, b);
   return v_buffer(b);
 }
@@ -106,7 +113,7 @@ static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) 
     if (k < 1 || k > MAX_TILE_ELEMS || (total *= k) > MAX_TILE_ELEMS)
       ev_fail(ev, DIAG_EV_TILE_SIZE, at, v_brief(ev, shape), MAX_TILE_ELEMS);
   }
-  Buffer *b = buf_new(ev->arena, NULL, t, scope, extents, n, c->span);
+  Buffer *b = nameless(ev, t, scope, extents, n, c->span);
   vec_push(ev->arena, &ev->trace->kernel->buffers, b);
   return b;
 }
