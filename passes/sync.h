@@ -85,7 +85,7 @@ int sync_common(const Pending *from, const Pending *to);
 // Puts `s` before the statement x, which is a child of the block `parent`.
 void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s);
 // The statement after x; there is one.
-const Stmt *sync_next(const Stmt *parent, const Stmt *x);
+Stmt *sync_next(const Stmt *parent, const Stmt *x);
 void sync_remove(Stmt *parent, const Stmt *s);
 
 /* sync_split.c */

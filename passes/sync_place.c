@@ -22,7 +22,7 @@ void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
   parent->u.block.data[at] = s;
 }
 
-const Stmt *sync_next(const Stmt *parent, const Stmt *x) {
+Stmt *sync_next(const Stmt *parent, const Stmt *x) {
   return parent->u.block.data[find(parent, x) + 1];
 }
 
