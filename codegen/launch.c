@@ -187,7 +187,7 @@ static void refuse_grid(Cg *c, const Kernel *k) {
 static void refuses(Cg *c) {
   const Program *p = c->p;
   cg_blank(c);
-  cg_line(c, "// What %s relies on: NULL where all of it holds, else what does not.", p->symbol);
+  cg_line(c, "// NULL where all that %s relies on holds, else what does not.", p->symbol);
   cg_begin(c);
   cg_text(c, "static const char *%s_refuses(", p->symbol);
   cg_params(c);
