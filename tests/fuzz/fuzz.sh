@@ -1,0 +1,25 @@
+#!/bin/sh
+# make fuzz: mutated programs through the front end under the sanitizers, for FUZZ_SECONDS (60).
+# With clang's libFuzzer where there is one, else with the harness's own mutations.
+# SPDX-License-Identifier: MIT
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build} seconds=${FUZZ_SECONDS:-60} out=$BUILD/fuzz
+make -s "BUILD=$BUILD" "$BUILD/lexer/scan.c" "$BUILD/parser/grammar.c"
+sources="tests/fuzz/fuzz_front.c $(echo base/*.c lexer/*.c parser/*.c)"
+sources="$sources $BUILD/lexer/scan.c $BUILD/parser/grammar.c"
+flags="-std=c11 -D_GNU_SOURCE -O1 -g -I. -I$BUILD"
+mkdir -p "$out/corpus"
+# shellcheck disable=SC2086
+if clang $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+     -o "$out/front" $sources -lm 2> "$out/clang.log"; then
+  exec "$out/front" -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
+    -dict=tests/fuzz/tl.dict -artifact_prefix="$out/" \
+    "$out/corpus" samples tests/parser tests/cases tests/diag
+fi
+echo "fuzz: no libFuzzer ($out/clang.log), so the harness's own mutations"
+# shellcheck disable=SC2086
+${CC:-cc} $flags -DFUZZ_MAIN -fsanitize=address,undefined -fno-sanitize-recover=all \
+  -o "$out/front" $sources -lm
+FUZZ_KEEP=$out/input "$out/front" "$seconds" samples/*.tl tests/parser/*.tl tests/cases/*.tl \
+  tests/diag/*.tl || { echo "fuzz: the input is $out/input"; exit 1; }
