@@ -100,3 +100,11 @@ $(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/p
 $(BUILD)/tests/ops: tests/gpu/ops.c tests/unit/micro.h tests/unit/text_host.h $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)
+
+# The emitted text under g++, for tests/suite_text.sh.
+$(BUILD)/tests/text_run: tests/text/run.c tests/unit/text_host.h $(LIBOBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)
+
+check: $(BUILD)/tests/text_run
+gpu-check: $(BUILD)/tests/ops
