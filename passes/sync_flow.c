@@ -295,7 +295,7 @@ static void later_passes(Sync *s, Stmt *x, State *exits) {
 static void repeat(Sync *s, Stmt *x) {
   State exits = copy_state(s, &s->state); // no iteration
   if (facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), x->u.loop.extent[0]))) exits.len = 0;
-  int exact = in_flight(&s->state) ? s->max_wait + 2 : 0;
+  int exact = in_flight(&s->state) ? s->max_wait + 2 : ex_is(x->u.loop.extent[0], 1);
   if (!exact_passes(s, x, exact, &exits)) later_passes(s, x, &exits);
   s->state = (State){0};
   cross(s, x, &exits, &s->state, true);
