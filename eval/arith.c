@@ -194,8 +194,8 @@ Val ev_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at) {
     bad_operands(ev, ast_binary_text(op), a, b, at);
   }
   if (a.kind == V_STR && op == AST_OP_MOD) return ev_percent(ev, a.str, b, at);
-  if (a.kind == V_OPAQUE) return a;
-  if (b.kind == V_OPAQUE) return b;
+  if (ev_unknown(a)) return a;
+  if (ev_unknown(b)) return b;
   if (op == AST_OP_ADD && a.kind == b.kind && repeatable(a)) return concat(ev, a, b, at);
   if (op == AST_OP_MUL && repeatable(a) && v_is_int(b)) return repeat(ev, a, v_as_int(b), at);
   if (op == AST_OP_MUL && repeatable(b) && v_is_int(a)) return repeat(ev, b, v_as_int(a), at);
@@ -302,8 +302,8 @@ Val ev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at) {
   if (identity(op, a, b, &r)) return v_bool(r);
   if (a.kind == V_MISSING || b.kind == V_MISSING) return v_missing_join(ev, a, b);
   Val inner;
-  if (a.kind == V_OPAQUE) return a;
-  if (b.kind == V_OPAQUE) return b;
+  if (ev_unknown(a)) return a;
+  if (ev_unknown(b)) return b;
   if (op == AST_OP_IN || op == AST_OP_NOT_IN) {
     if (v_find(b, V_MISSING, &inner) || v_find(b, V_OPAQUE, &inner)) {
       bool found = v_is_seq(b) && contains(ev, b, a, at);

@@ -33,7 +33,7 @@ Val ev_call_expr(Ev *ev, const AstExpr *e) {
     if (ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE_CALL, e->span, fn.opaque->what);
     return v_opaque(ev, "%s()", fn.opaque->what);
   }
-  if (fn.kind == V_MISSING) return fn;
+  if (ev_unknown(fn)) return fn;
   Call c = {.span = e->span};
   for (int i = 0; i < e->call.args.len; i++) {
     const AstArg *a = &e->call.args.data[i];
@@ -170,7 +170,7 @@ static bool judge(Ev *ev, Call *c, Val *out) {
   if (c->fn->taste == NEEDS) ev_need(ev, all);
   for (int i = 0; i < all.seq->len; i++) {
     Val v = all.seq->data[i];
-    if (v.kind == V_ERROR) ev_need(ev, v);
+    if (v.kind == V_ERROR && !missing) *out = v;
     if (v.kind == V_MISSING) {
       *out = missing ? v_missing_join(ev, *out, v) : v;
       missing = true;

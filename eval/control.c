@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static bool undecided(Val v) { return v.kind == V_OPAQUE || (v.kind == V_MISSING && !v.missing->none); }
-
 // What an unknown condition or iterable controls is skipped; the names it would bind become unknown.
 static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
   if (v.kind == V_OPAQUE && ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
@@ -53,7 +51,7 @@ static Flow if_from(Ev *ev, const AstStmt *s, int i) {
   for (; i < s->if_.nbranches; i++) {
     const AstBranch *br = &s->if_.branches[i];
     Val cond = ev_expr(ev, br->cond);
-    if (undecided(cond)) {
+    if (ev_undecided(cond)) {
       skip(ev, s, cond, br->cond->span);
       return FLOW_NEXT;
     }
@@ -182,7 +180,7 @@ Flow ev_while(Ev *ev, const AstStmt *s) {
   for (;;) {
     ev_step(ev, s->span);
     Val cond = ev_expr(ev, s->while_.cond);
-    if (undecided(cond)) {
+    if (ev_undecided(cond)) {
       skip(ev, s, cond, s->while_.cond->span);
       return FLOW_NEXT;
     }
@@ -211,7 +209,7 @@ static void with_head(Ev *ev, void *arg) {
 // A grid to go on with after T.Kernel's operands were wrong.
 static Val dummy_grid(Ev *ev, Span at) {
   Grid *g = NEW(ev->arena, Grid);
-  *g = (Grid){.n = 1, .threads = 128, .ndims = 1, .dims = {128}, .span = at};
+  *g = (Grid){.n = 1, .threads = 128, .span = at};
   for (int i = 0; i < 3; i++) g->extent[i] = ex_index(ev->arena, 1);
   return (Val){.kind = V_GRID, .grid = g};
 }

@@ -157,7 +157,8 @@ Expr *dev_diff(Ev *ev, Expr *hi, Expr *lo) {
   Expr *d = ex_sub(ev->arena, hi, lo);
   if (d->kind == EX_INT) return d;
   Affine f = ex_affine(ev->arena, d);
-  return ex_from_affine(ev->arena, &f);
+  bool cancels = f.n < ex_affine(ev->arena, hi).n + ex_affine(ev->arena, lo).n;
+  return cancels ? ex_from_affine(ev->arena, &f) : d; // else as written reads better
 }
 
 static void see_load(void *ctx, Expr *x) {

@@ -128,12 +128,9 @@ typedef struct {
 
 static void run_factory(Ev *ev, void *arg) {
   Factory *f = arg;
-  CallSite site = {NULL, f->f->name, f->f->span};
   ev->env = f->env;
-  ev->calls = &site;
   f->result = v_none();
   if (ev_block(ev, f->f->body) == FLOW_RETURN) f->result = ev->ret;
-  ev->calls = NULL;
 }
 
 static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {

@@ -99,7 +99,6 @@ Val env_read(Ev *ev, const char *name, Span at) {
   if (!c) return not_found(ev, name, at);
   c->read = ++ev->clock;
   switch (c->v.kind) {
-  case V_ERROR: ev_need(ev, c->v); break;
   case V_ESCAPED: ev_fail(ev, DIAG_ESCAPED, at, name, name);
   case V_VAR: return load_var(ev, c->v.buf, at);
   default: break;

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-bool ev_unknown(Val v) { return v.kind == V_OPAQUE || v.kind == V_MISSING; }
+bool ev_unknown(Val v) { return v.kind == V_OPAQUE || v.kind == V_MISSING || v.kind == V_ERROR; }
+
+bool ev_undecided(Val v) { return ev_unknown(v) && !(v.kind == V_MISSING && v.missing->none); }
 
 bool ev_is_rt(Val v) {
   return v.kind == V_EXPR && v.expr->kind != EX_INT && v.expr->kind != EX_FLOAT;
@@ -29,6 +31,7 @@ bool ev_truth(Ev *ev, Val v, Span at) {
   case V_MISSING:
     if (v.missing->none) return false;
     ev_missing(ev, v);
+  case V_ERROR: ev_need(ev, v); return false;
   case V_OPAQUE: ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
   default: return true;
   }
@@ -132,7 +135,7 @@ static Val logic(Ev *ev, const AstExpr *e) {
   bool is_and = e->kind == AST_AND;
   Val acc = ev_expr(ev, e->items.data[0]);
   for (int i = 1; i < e->items.len; i++) {
-    if (acc.kind == V_OPAQUE || (acc.kind == V_MISSING && !acc.missing->none)) return acc;
+    if (ev_undecided(acc)) return acc;
     if (ev_is_rt(acc)) {
       acc = rt_logic(ev, is_and, acc, ev_expr(ev, e->items.data[i]), e->span);
       continue;
@@ -159,7 +162,7 @@ static Val compare(Ev *ev, const AstExpr *e) {
 
 static Val ternary(Ev *ev, const AstExpr *e) {
   Val cond = ev_expr(ev, e->ternary.cond);
-  if (cond.kind == V_OPAQUE || (cond.kind == V_MISSING && !cond.missing->none)) return cond;
+  if (ev_undecided(cond)) return cond;
   if (!ev_is_rt(cond))
     return ev_expr(ev, ev_truth(ev, cond, e->span) ? e->ternary.then : e->ternary.otherwise);
   Val a = ev_expr(ev, e->ternary.then), b = ev_expr(ev, e->ternary.otherwise);

@@ -417,7 +417,8 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at);
 bool buf_index(Ev *ev, Val v, const AstExpr *index, Region **region, Expr ***idx, Span at);
 // The elements of an iterable as a list (a copy for lists); fails when v is none.
 Seq *ev_items(Ev *ev, Val v, Span at);
-bool ev_unknown(Val v); // opaque or missing
+bool ev_unknown(Val v);   // opaque, missing or poisoned
+bool ev_undecided(Val v); // has no truth value at compile time: unknown, unless it would be None
 
 /* arith.c: Python's operators on compile-time values */
 

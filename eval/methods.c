@@ -75,6 +75,7 @@ static Val opaque_attr(Ev *ev, Val v, const char *name) {
 Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   Val r = {.kind = V_UNSET};
   switch (v.kind) {
+  case V_ERROR: return v;
   case V_OPAQUE: return opaque_attr(ev, v, name);
   case V_MISSING:
     if (ev->trace && ev->trace->eager && !strcmp(name, "shape") &&

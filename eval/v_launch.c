@@ -117,6 +117,7 @@ Val t_use_swizzle(Ev *ev, Call *c) {
 static Val thread_axis(Ev *ev, int dim, Span at) {
   Trace *t = ev->trace;
   Arena *a = ev->arena;
+  if (!t->ndims) return (Val){.kind = V_ERROR}; // T.Kernel's operands were wrong
   if (dim >= t->ndims) return v_int(0);
   Expr *x = ex_var(a, t->kernel->thread);
   int below = 1;
@@ -139,6 +140,7 @@ Val t_thread(Ev *ev, Call *c) {
 
 Val t_threads(Ev *ev, Call *c) {
   need_kernel(ev, c);
+  if (!ev->trace->ndims) return (Val){.kind = V_ERROR};
   Val t = v_seq(ev, V_TUPLE, 3);
   for (int i = 0; i < ev->trace->ndims; i++) v_push(ev, t.seq, thread_axis(ev, i, c->span));
   return t;
