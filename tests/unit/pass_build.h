@@ -101,7 +101,8 @@ static inline Stmt *fill(Buffer *b, double v) {
   return st_op(T.a, OP_FILL, NO_SPAN, whole(b), ex_float(T.a, DT_F32, v));
 }
 static inline Stmt *gemm(Region *a, Region *b, Buffer *c, int ta, int tb, GemmPolicy policy) {
-  return st_op(T.a, OP_GEMM, NO_SPAN, a, b, whole(c), (int64_t)ta, (int64_t)tb, (int64_t)policy, NULL);
+  return st_op(T.a, OP_GEMM, NO_SPAN, a, b, whole(c), (int64_t)ta, (int64_t)tb, (int64_t)policy,
+               ex_bool(T.a, false));
 }
 static inline Var *loop_var(const char *name) { return var_new(T.a, name, DT_INDEX, VAR_LOOP, NO_SPAN); }
 static inline Stmt *loop(LoopKind kind, Var *v, Expr *min, Expr *n, Stmt *body) {
