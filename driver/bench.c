@@ -141,7 +141,7 @@ int drv_bench(Job *j, const Options *o) {
     return EXIT_USAGE;
   }
   RunData d;
-  int status = data_make(&d, j->thread.data[0], o);
+  int status = data_make(&d, j->tile.data[0], o);
   if (status) return status;
   EmuArg *args = data_args(&d, o->arena, false);
   DeviceKernel k;

@@ -116,6 +116,7 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
   const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
   return (CgOptions){.target = j->target,
+                     .source = j->tile.data[program],
                      .out_name = base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
                      .debug = o->debug,
                      .lines = o->lines,

@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "runtime/runtime.h"
 
+// `program` is the TILE-level one: its tensors have the shapes that were declared.
 typedef struct {
   const Program *program;
   int64_t *sizes;   // values of Program.sizes

@@ -9,7 +9,7 @@ static int run_emulator(Job *j, const Options *o, const RunData *d, EmuArg *args
   EmuReport report = {0};
   EmuCall call = {d->sizes, args};
   buf_printf(where, "the emulator (%s)", j->target->name);
-  bool ok = emu_run(d->program, &call, j->target, &options, &report, j->diags);
+  bool ok = emu_run(j->thread.data[0], &call, j->target, &options, &report, j->diags);
   if (ok && o->remarks)
     fprintf(stderr,
             "emulator: %llu mma, %llu barriers, %llu shared accesses, %llu bank conflicts, %llu of "

@@ -235,7 +235,7 @@ int drv_run(Job *j, const Options *o) {
     return EXIT_USAGE;
   }
   Run r = {.job = j, .options = o};
-  int status = data_make(&r.data, j->thread.data[0], o);
+  int status = data_make(&r.data, j->tile.data[0], o);
   if (status) return status;
   EmuArg *got = data_args(&r.data, o->arena, false);
   Buf shape = {0}, where = {0};
