@@ -152,7 +152,7 @@ Tokens lex_file(Arena *a, Diags *d, uint32_t file) {
     diag_report(d, DIAG_NOT_UTF8, (Span){file, valid, valid + 1},
                 (unsigned)(unsigned char)source->text[valid]);
   if (usable) scan(x);
-  else vec_push(x->scratch, &x->tokens, (Token){.kind = TOK_END, .bracket = -1, .span = {file, 0, 0}});
+  else push(x, (Token){.kind = TOK_END, .span = {file, 0, 0}});
   Settler s = {.x = x};
   vec_reserve(a, (void **)&s.out.data, &s.out.cap, x->tokens.len + 16, sizeof(Token));
   settle(&s);

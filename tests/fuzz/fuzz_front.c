@@ -72,10 +72,12 @@ static size_t below(size_t n) {
 }
 
 static const char *const words[] = {
-  "(", ")", "[", "]", "{", "}", ":", ",", "\n", "\n    ", "\t", "\\\n", "'", "\"", "'''", "f'", "f\"{",
+  "(", ")", "[", "]", "{", "}", ":", ",", "\n", "\n    ", "\t", "\\\n", "'", "\"", "'''", "f'",
+  "f\"{",
   "}\"", "!r", ":=", "=", "**", "*", "/", "@", "if ", "else", "elif ", "for ", " in ", "while ",
   "def f(", "class A", "with ", " as ", "try:", "except", "match x:\n case ", "lambda ", "yield ",
-  "await ", "async ", "not ", "import ", "from . ", "return ", "0x", "1_0", "1e5j", "...", "#", "\r\n",
+  "await ", "async ", "not ", "import ", "from . ", "return ", "0x", "1_0", "1e5j", "...", "#",
+  "\r\n",
   "\xc3\xa9", "\\N{", "\\x", "b'", "rf'''"};
 
 // Copies `from` into `to` with a handful of changes; returns the new length.
