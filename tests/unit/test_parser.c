@@ -86,7 +86,8 @@ static const struct {
    "(try\n    (expr a)\n    (except B c\n      (expr d))\n    (finally\n      (expr e)))"},
   {"match a, b:\n case [1, *_] | C(x=-1) as d if e: pass",
    "(match (tuple a b)\n"
-   "    (case (as (| (sequence (value 1) (star)) (class C (= x (value (- 1))))) d) if e\n      (pass)))"},
+   "    (case (as (| (sequence (value 1) (star)) (class C (= x (value (- 1))))) d)"
+   " if e\n      (pass)))"},
   {"0x10 + 1_0 + 99999999999999999999 + 1.5 + 2j",
    "(expr (+ (+ (+ (+ 16 10) 99999999999999999999) 1.5f) 2j))"},
 };
