@@ -112,6 +112,11 @@ bool job_lower(Job *j, const Options *o) {
   return diag_errors(j->diags) == 0;
 }
 
+static int flag_int(const Options *o, const char *name, int otherwise) {
+  const char *value = map_get(o->flags, name);
+  return value ? (int)strtol(value, NULL, 10) : otherwise;
+}
+
 CgOptions job_codegen(const Job *j, const Options *o, int program) {
   const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
@@ -121,5 +126,7 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
                      .debug = o->debug,
                      .lines = o->lines,
                      .zero = o->zero.len ? zero : NULL,
-                     .hash = j->hash.data[program]};
+                     .hash = j->hash.data[program],
+                     .sources = j->sources,
+                     .min_blocks = flag_int(o, "min-blocks", 0)};
 }

@@ -87,6 +87,8 @@ CgOptions job_codegen(const Job *j, const Options *o, int program);
 
 /* emit.c */
 
+// The text of all programs in one of the forms from EMIT_CU to EMIT_IR.
+void drv_text(const Job *j, const Options *o, EmitKind kind, Buf *out);
 // Writes the .cu to a temporary folder and has nvcc make the ptx, cubin or executable.
 int drv_nvcc(Job *j, const Options *o, const char *output);
 int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit status

@@ -71,18 +71,19 @@ static int write_deps(const Job *j, const Options *o, const char *output) {
   return status;
 }
 
-static void emit_programs(const Job *j, const Options *o, EmitKind kind, Buf *out) {
-  int n = kind == EMIT_TILE ? j->tile.len : j->thread.len;
-  for (int i = 0; i < n; i++) {
-    CgOptions cg = job_codegen(j, o, i);
-    switch (kind) {
-    case EMIT_TILE: ir_print(j->tile.data[i], out); break;
-    case EMIT_IR: ir_print(j->thread.data[i], out); break;
-    case EMIT_HEADER: cg_header(j->thread.data[i], &cg, out); break;
-    case EMIT_MANIFEST: cg_manifest(j->thread.data[i], &cg, out); break;
-    default: cg_cuda(j->thread.data[i], &cg, out); break;
-    }
+void drv_text(const Job *j, const Options *o, EmitKind kind, Buf *out) {
+  int n = j->thread.len;
+  if (kind == EMIT_TILE || kind == EMIT_IR) {
+    const Program *const *p = (const Program *const *)(kind == EMIT_TILE ? j->tile.data : j->thread.data);
+    for (int i = 0; i < (kind == EMIT_TILE ? j->tile.len : n); i++) ir_print(p[i], out);
+    return;
   }
+  const Program *const *programs = (const Program *const *)j->thread.data;
+  CgOptions *cg = NEWN(j->arena, CgOptions, n + 1);
+  for (int i = 0; i < n; i++) cg[i] = job_codegen(j, o, i);
+  if (kind == EMIT_HEADER) cg_header_all(programs, cg, n, out);
+  else if (kind == EMIT_MANIFEST) cg_manifest_all(programs, cg, n, out);
+  else cg_cuda_all(programs, cg, n, out);
 }
 
 static bool wants_syntax_only(const Options *o) {
@@ -104,12 +105,12 @@ static int emit_side_files(const Job *j, const Options *o, const char *output) {
   int status = EXIT_OK;
   Buf b = {0};
   if (o->header) {
-    emit_programs(j, o, EMIT_HEADER, &b);
+    drv_text(j, o, EMIT_HEADER, &b);
     status = write_out(o->header, &b);
     b.len = 0;
   }
   if (!status && o->manifest) {
-    emit_programs(j, o, EMIT_MANIFEST, &b);
+    drv_text(j, o, EMIT_MANIFEST, &b);
     status = write_out(o->manifest, &b);
   }
   buf_free(&b);
@@ -126,7 +127,7 @@ int drv_emit(Job *j, const Options *o) {
   if (ok && o->emit >= EMIT_PTX) {
     status = drv_nvcc(j, o, output);
   } else if (ok) {
-    if (!wants_syntax_only(o)) emit_programs(j, o, o->emit, &out);
+    if (!wants_syntax_only(o)) drv_text(j, o, o->emit, &out);
     status = write_out(output, &out);
   }
   if (!status) status = emit_side_files(j, o, output);

@@ -21,10 +21,7 @@ int drv_nvcc(Job *j, const Options *o, const char *output) {
     return EXIT_USAGE;
   }
   Buf text = {0}, err = {0};
-  for (int i = 0; i < j->thread.len; i++) {
-    CgOptions cg = job_codegen(j, o, i);
-    cg_cuda(j->thread.data[i], &cg, &text);
-  }
+  drv_text(j, o, EMIT_CU, &text);
   RtBuild build = {.name = j->thread.data[0]->symbol,
                    .text = buf_str(&text),
                    .len = text.len,
