@@ -38,8 +38,16 @@ static void assign_name(Ev *ev, const char *name, Val v, Span at) {
   env_set(ev, name, dev_let(ev, name, v, at), at);
 }
 
+// Nothing is stored into what is unknown at compile time; a kernel must not lose a store.
+static bool unknown_box(Ev *ev, Val box, Span at) {
+  if (!ev_unknown(box)) return false;
+  if (!ev_emits(ev)) return true;
+  ev_undeclared(ev, box, at);
+  ev_need(ev, box);
+  ev_fail(ev, DIAG_OPAQUE, at, box.opaque->what);
+}
+
 static void assign_item(Ev *ev, Val box, Val key, Val v, Span at) {
-  if (ev_unknown(box)) return;
   if (box.kind == V_DICT) {
     rt_mutate(ev, box.dict->born, at);
     dict_set(ev, box.dict, key, v, at);
@@ -68,7 +76,7 @@ static void assign_index(Ev *ev, const AstExpr *t, Val v, Span at) {
     store_var(ev, el.expr->u.load.buf, v, at);
     return;
   }
-  if (ev_unknown(box)) return;
+  if (unknown_box(ev, box, at)) return;
   if (t->index.index->kind == AST_SLICE) ev_fail(ev, DIAG_NO_SYNTAX, at, "assignment to a slice of a list");
   assign_item(ev, box, ev_expr(ev, t->index.index), v, at);
 }
@@ -114,7 +122,7 @@ void ev_assign(Ev *ev, const AstExpr *target, Val v, Span at) {
   case AST_LIST: unpack(ev, target, v, at); break;
   case AST_ATTR: {
     Val box = ev_expr(ev, target->attr.value);
-    if (!ev_unknown(box)) ev_fail(ev, DIAG_NO_ATTR_STORE, at, v_kind(ev, box), target->attr.name.text);
+    if (!unknown_box(ev, box, at)) ev_fail(ev, DIAG_NO_ATTR_STORE, at, v_kind(ev, box), target->attr.name.text);
     break;
   }
   default: ev_fail(ev, DIAG_NO_SYNTAX, at, "this assignment target");
@@ -159,7 +167,7 @@ void ev_aug(Ev *ev, const AstStmt *s) {
     return;
   }
   Val box = ev_expr(ev, t->index.value);
-  if (ev_unknown(box)) return;
+  if (unknown_box(ev, box, t->span)) return;
   if (box.kind == V_BUFFER || box.kind == V_REGION) {
     aug_buffer(ev, s, box);
     return;

@@ -7,7 +7,7 @@
 enum {
   MAX_STEPS = 5000000,     // nodes evaluated
   MAX_STACK = 4 << 20,     // bytes of the C stack
-  MAX_MEMORY = 512 << 20,  // bytes taken from the arena
+  MAX_MEMORY = 256 << 20,  // bytes taken from the arena
   MAX_TRAIL = 4,           // calls named under an error
 };
 

@@ -414,6 +414,8 @@ Val ev_index(Ev *ev, Val v, const AstExpr *index, Span at);
 Val ev_getitem(Ev *ev, Val v, Val index, Span at);
 Val ev_comp(Ev *ev, const AstExpr *e);
 Val ev_attr(Ev *ev, Val v, const char *name, Span at);
+// An eager kernel's tensor that is indexed before its declaration: an error.
+void ev_undeclared(Ev *ev, Val v, Span at);
 bool buf_index(Ev *ev, Val v, const AstExpr *index, Region **region, Expr ***idx, Span at);
 // The elements of an iterable as a list (a copy for lists); fails when v is none.
 Seq *ev_items(Ev *ev, Val v, Span at);

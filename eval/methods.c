@@ -78,9 +78,7 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   case V_ERROR: return v;
   case V_OPAQUE: return opaque_attr(ev, v, name);
   case V_MISSING:
-    if (ev->trace && ev->trace->eager && !strcmp(name, "shape") &&
-        !map_has(ev->trace->declared, v.missing->names[0]))
-      ev_fail(ev, DIAG_UNDECLARED, at, v.missing->names[0], v.missing->names[0]);
+    if (!strcmp(name, "shape")) ev_undeclared(ev, v, at);
     return v;
   case V_MODULE: return mod_attr(ev, v.module, name, at);
   case V_BUFFER: r = buffer_attr(ev, v, name); break;

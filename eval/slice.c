@@ -89,11 +89,16 @@ Val ev_getitem(Ev *ev, Val v, Val index, Span at) {
   }
 }
 
+void ev_undeclared(Ev *ev, Val v, Span at) {
+  Trace *t = ev->trace;
+  if (v.kind != V_MISSING || !t || !t->eager || v.missing->n != 1) return;
+  const char *name = v.missing->names[0];
+  if (!map_has(t->declared, name)) ev_fail(ev, DIAG_UNDECLARED, at, name, name);
+}
+
 Val ev_index(Ev *ev, Val v, const AstExpr *index, Span at) {
   if (ev_unknown(v)) {
-    if (v.kind == V_MISSING && ev->trace && ev->trace->eager && v.missing->n == 1 &&
-        !map_has(ev->trace->declared, v.missing->names[0]))
-      ev_fail(ev, DIAG_UNDECLARED, at, v.missing->names[0], v.missing->names[0]);
+    ev_undeclared(ev, v, at);
     return v;
   }
   if (v.kind == V_BUFFER || v.kind == V_REGION) {
