@@ -44,6 +44,20 @@ typedef struct {
 
 typedef VEC(Pending *) State;
 
+// What an address adds to its uniform base: bits [from, from + width of the access) by a thread.
+typedef struct {
+  int64_t from;
+  int thread;
+} Hit;
+
+typedef struct {
+  const Pending *acc; // its guards and private variables
+  Expr *rest;         // of these and the thread alone
+  bool exact;         // enumerated; else only facts bound it
+  VEC(Hit) hits;
+  int64_t lo, hi;     // all bits touched lie in [lo, hi)
+} Shape;
+
 typedef struct {
   PassCtx *c;
   Arena *a;
@@ -61,6 +75,7 @@ typedef struct {
   Privates around;          // loops around whose iterations are taken all at once
   State state;
   State *collect;           // when set: accesses go here and are not checked
+  VEC(Shape *) shapes;
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
   Conflict kind;
@@ -71,6 +86,13 @@ typedef struct {
 // May threads x (of a) and y (of b), x != y, touch a common bit, one of them writing? For an `a` in
 // flight: may any thread? Then a wait is needed as well.
 Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b);
+
+/* sync_enum.c */
+
+const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread);
+// With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same) of
+// y? True where that cannot be told.
+bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any);
 
 /* sync_flow.c */
 

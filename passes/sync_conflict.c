@@ -4,10 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
-#include <string.h>
-
-enum { ENUM_LIMIT = 1 << 17, MAP_LIMIT = 1 << 20 };
-
 typedef enum { KIND_CONST, KIND_UNIFORM, KIND_PRIVATE, KIND_UNKNOWN } Kind;
 
 typedef struct {
@@ -29,8 +25,15 @@ static void classify_node(void *ctx, Expr *x) {
   const Var *v = x->u.var;
   for (int i = 0; i < c->s->unknown.len; i++)
     if (c->s->unknown.data[i] == v) c->unknown = true;
-  if (v == c->s->other || v == c->s->kernel->thread || is_private(c->acc, v)) c->private = true;
+  if (v == c->s->other || v == c->s->kernel->thread || (c->acc && is_private(c->acc, v)))
+    c->private = true;
   else c->uniform = true;
+}
+
+static bool reads_memory(Sync *s, Expr *x) {
+  Classify c = {s, NULL, false, false, false};
+  ex_walk(x, classify_node, &c);
+  return c.unknown;
 }
 
 static Kind classify(Sync *s, const Pending *acc, Expr *x) {
@@ -48,6 +51,7 @@ typedef struct {
   Expr *slot;       // floormod of something uniform; NULL: none
   int64_t pitch;
   Expr *rest;
+  const Shape *shape; // of rest
   int64_t lo, hi;   // bits touched by rest (split), or by the whole address: [lo, hi)
   int64_t bits;     // width of one access
 } Address;
@@ -61,7 +65,9 @@ static void push_ranges(Sync *s, const Pending *p) {
   for (int i = 0; i < p->at.privates.len; i++)
     facts_push_loop(s->facts, p->at.privates.data[i].var, p->at.privates.data[i].min,
                     p->at.privates.data[i].extent);
-  for (int i = 0; i < p->at.conds.len; i++) facts_push_cond(s->facts, p->at.conds.data[i]);
+  // Memory may have changed between the two accesses: guards that read it are no common ground.
+  for (int i = 0; i < p->at.conds.len; i++)
+    if (!reads_memory(s, p->at.conds.data[i])) facts_push_cond(s->facts, p->at.conds.data[i]);
 }
 
 static int64_t buffer_bits(const Buffer *b) {
@@ -83,7 +89,7 @@ static void clip(Sync *s, Expr *x, int64_t width, const Pending *acc, Address *o
   out->hi = hi > (size - out->bits) / width ? start + size : start + hi * width + out->bits;
 }
 
-static Address address_of(Sync *s, const Pending *acc, Expr *index) {
+static Address address_of(Sync *s, const Pending *acc, Expr *index, const Var *thread) {
   Arena *a = s->a;
   int64_t width = dt_bits(acc->buf->dtype);
   Address out = {.split = true, .bits = width * acc->count};
@@ -110,6 +116,12 @@ static Address address_of(Sync *s, const Pending *acc, Expr *index) {
   rest.constant = f.constant;
   out.base = ex_from_affine(a, &base);
   out.rest = ex_from_affine(a, &rest);
+  out.shape = sync_shape(s, acc, out.rest, thread);
+  if (out.shape->exact) {
+    out.lo = start_bits(acc->buf) + out.shape->lo;
+    out.hi = start_bits(acc->buf) + out.shape->hi;
+    return out;
+  }
   int64_t lo, hi;
   facts_bounds(s->facts, out.rest, &lo, &hi);
   bool wide = lo < -(INT64_MAX >> 12) || hi > INT64_MAX >> 12;
@@ -119,200 +131,10 @@ static Address address_of(Sync *s, const Pending *acc, Expr *index) {
 }
 
 // As written first: under a guard like k + 2 < 4 a ring term (k + 2) % 3 would become k + 2.
-static Address address(Sync *s, const Pending *acc) {
+static Address address(Sync *s, const Pending *acc, const Var *thread) {
   Expr *index = subst_expr(&s->exact, acc->at.index);
-  Address out = address_of(s, acc, index);
-  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index));
-}
-
-/* enumeration */
-
-typedef struct {
-  const Var *var[16];
-  int64_t value[16];
-  int n;
-} Env;
-
-// Evaluates an integer expression; false when it needs something outside the environment.
-static bool eval(const Env *e, const Expr *x, int64_t *out);
-
-static bool eval_bin(const Env *e, const Expr *x, int64_t *out) {
-  int64_t p, q;
-  BinOp op = x->u.bin.op;
-  if (!eval(e, x->u.bin.a, &p)) return false;
-  if (op == BIN_AND && !p) return *out = 0, true;
-  if (op == BIN_OR && p) return *out = 1, true;
-  if (!eval(e, x->u.bin.b, &q)) return false;
-  int64_t m = q ? p % q : 0;
-  bool adjust = q && m != 0 && (m < 0) != (q < 0);
-  switch (op) {
-  case BIN_ADD: *out = p + q; break;
-  case BIN_SUB: *out = p - q; break;
-  case BIN_MUL: *out = p * q; break;
-  case BIN_FLOORDIV:
-    if (!q) return false;
-    *out = p / q - adjust;
-    break;
-  case BIN_FLOORMOD:
-    if (!q) return false;
-    *out = adjust ? m + q : m;
-    break;
-  case BIN_MIN: *out = p < q ? p : q; break;
-  case BIN_MAX: *out = p > q ? p : q; break;
-  case BIN_LT: *out = p < q; break;
-  case BIN_LE: *out = p <= q; break;
-  case BIN_EQ: *out = p == q; break;
-  case BIN_NE: *out = p != q; break;
-  case BIN_AND: *out = q != 0; break;
-  case BIN_OR: *out = q != 0; break;
-  case BIN_BITAND: *out = p & q; break;
-  case BIN_BITOR: *out = p | q; break;
-  case BIN_BITXOR: *out = p ^ q; break;
-  case BIN_SHL:
-    if (q < 0 || q > 40) return false;
-    *out = p * ((int64_t)1 << q);
-    break;
-  case BIN_SHR:
-    if (q < 0 || q > 63) return false;
-    *out = p >> q;
-    break;
-  default: return false;
-  }
-  return true;
-}
-
-static bool fits(DType t, int64_t v) {
-  int bits = dt_bits(t);
-  if (t == DT_INDEX || bits >= 64) return true;
-  if (t == DT_BOOL) return v == 0 || v == 1;
-  return dt_is_signed(t) ? v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1)
-                         : v >= 0 && v < (int64_t)1 << bits;
-}
-
-static bool eval(const Env *e, const Expr *x, int64_t *out) {
-  int64_t p;
-  if (dt_is_float(x->type)) return false;
-  switch (x->kind) {
-  case EX_INT: *out = x->u.i; return true;
-  case EX_VAR:
-    for (int i = 0; i < e->n; i++)
-      if (e->var[i] == x->u.var) return *out = e->value[i], true;
-    return false;
-  case EX_BINARY: return eval_bin(e, x, out) && fits(x->type, *out); // a wrap: not followed
-  case EX_UNARY:
-    if (!eval(e, x->u.un.a, &p)) return false;
-    *out = x->u.un.op == UN_NEG ? -p : x->u.un.op == UN_NOT ? !p : ~p;
-    return fits(x->type, *out);
-  case EX_CAST:
-    if (!eval(e, x->u.cast, &p)) return false;
-    *out = x->type == DT_BOOL ? p != 0 : p;
-    return fits(x->type, *out);
-  case EX_SELECT:
-    if (!eval(e, x->u.sel.cond, &p)) return false;
-    return eval(e, p ? x->u.sel.yes : x->u.sel.no, out);
-  default: return false;
-  }
-}
-
-// Which thread touches each unit of [lo, hi): -1 none, -2 several.
-typedef struct {
-  int64_t lo, n, unit;
-  int16_t *owner;
-  bool failed;
-} Owners;
-
-static void own(Owners *o, int64_t from, int64_t to, int thread) {
-  int64_t first = (from - o->lo) / o->unit, last = (to - 1 - o->lo) / o->unit;
-  if (from < o->lo || last >= o->n) {
-    o->failed = true;
-    return;
-  }
-  for (int64_t i = first; i <= last; i++) {
-    int16_t *w = &o->owner[i];
-    *w = (int16_t)(*w == -1 || *w == thread ? thread : -2);
-  }
-}
-
-static bool enabled(const Env *e, const Pending *acc) {
-  int64_t v;
-  for (int i = 0; i < acc->at.conds.len; i++)
-    if (eval(e, acc->at.conds.data[i], &v) && !v) return false;
-  return true;
-}
-
-static void enumerate(Sync *s, const Pending *acc, const Address *at, Env *e, int depth, Owners *o) {
-  if (o->failed) return;
-  if (depth == acc->at.privates.len) {
-    int64_t v, width = dt_bits(acc->buf->dtype);
-    if (!enabled(e, acc)) return;
-    if (!eval(e, at->rest, &v)) {
-      o->failed = true;
-      return;
-    }
-    int64_t from = start_bits(acc->buf) + v * width;
-    own(o, from, from + at->bits, (int)e->value[0]);
-    return;
-  }
-  const Private *p = &acc->at.privates.data[depth];
-  int64_t min, extent;
-  if (!ex_uses(at->rest, p->var)) { // only a guard could ask for it: taken as true
-    enumerate(s, acc, at, e, depth + 1, o);
-    return;
-  }
-  if (!ex_const(p->min, &min) || !ex_const(p->extent, &extent) || e->n >= 15) {
-    o->failed = true;
-    return;
-  }
-  e->var[e->n++] = p->var;
-  for (int64_t i = 0; i < extent; i++) {
-    e->value[e->n - 1] = min + i;
-    enumerate(s, acc, at, e, depth + 1, o);
-  }
-  e->n--;
-}
-
-static int64_t work(Sync *s, const Pending *acc, const Address *at) {
-  int64_t n = s->kernel->threads, extent;
-  for (int i = 0; i < acc->at.privates.len; i++) {
-    const Private *p = &acc->at.privates.data[i];
-    if (!ex_uses(at->rest, p->var)) continue;
-    if (!ex_const(p->extent, &extent) || __builtin_mul_overflow(n, extent, &n)) return INT64_MAX;
-  }
-  return n;
-}
-
-static bool owners(Sync *s, const Pending *acc, const Address *at, Var *thread, Owners *o) {
-  if (work(s, acc, at) > ENUM_LIMIT) return false;
-  o->n = (at->hi - at->lo + o->unit - 1) / o->unit;
-  o->lo = at->lo;
-  if (o->n <= 0 || o->n > MAP_LIMIT) return false;
-  o->owner = NEWN(s->a, int16_t, o->n);
-  memset(o->owner, 0xff, sizeof(int16_t) * (size_t)o->n);
-  Env e = {.var = {thread}, .n = 1};
-  for (int t = 0; t < s->kernel->threads && !o->failed; t++) {
-    e.value[0] = t;
-    enumerate(s, acc, at, &e, 0, o);
-  }
-  return !o->failed;
-}
-
-static int64_t gcd(int64_t x, int64_t y) { return y ? gcd(y, x % y) : x; }
-
-// With b's addresses moved by `shift` relative to a's: does a unit have two different threads (or,
-// when `any`, two accesses at all)? True when that cannot be told.
-static bool overlap(Sync *s, const Pending *a, const Address *pa, const Pending *b, const Address *pb,
-                    int64_t shift, bool any) {
-  int64_t unit = gcd(gcd(dt_bits(a->buf->dtype), dt_bits(b->buf->dtype)), shift < 0 ? -shift : shift);
-  unit = gcd(unit, gcd(pa->lo < 0 ? -pa->lo : pa->lo, pb->lo < 0 ? -pb->lo : pb->lo));
-  if (unit < 4) return true;
-  Owners x = {.unit = unit}, y = {.unit = unit};
-  if (!owners(s, a, pa, s->other, &x) || !owners(s, b, pb, s->kernel->thread, &y)) return true;
-  for (int64_t i = 0; i < x.n; i++) {
-    int64_t j = (x.lo + i * unit - shift - y.lo) / unit;
-    if (j < 0 || j >= y.n || x.owner[i] == -1 || y.owner[j] == -1) continue;
-    if (any || x.owner[i] == -2 || y.owner[j] == -2 || x.owner[i] != y.owner[j]) return true;
-  }
-  return false;
+  Address out = address_of(s, acc, index, thread);
+  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index), thread);
 }
 
 static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) { return ahi <= blo || bhi <= alo; }
@@ -326,7 +148,7 @@ static bool same_ring(const Address *a, const Address *b, int64_t shift) {
 }
 
 static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
-  Address x = address(s, a), y = address(s, b);
+  Address x = address(s, a, s->other), y = address(s, b, s->kernel->thread);
   if (!x.split || !y.split) {
     Address *p[] = {&x, &y};
     const Pending *acc[] = {a, b};
@@ -334,8 +156,10 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
       if (p[i]->split) clip(s, subst_expr(&s->exact, acc[i]->at.index), dt_bits(acc[i]->buf->dtype), acc[i], p[i]);
     return !apart(x.lo, x.hi, y.lo, y.hi);
   }
-  int64_t wa = dt_bits(a->buf->dtype), wb = dt_bits(b->buf->dtype), shift;
-  Expr *diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.base, ex_index(s->a, wb)),
+  int64_t wa = dt_bits(a->buf->dtype), wb = dt_bits(b->buf->dtype), shift = 0;
+  bool level = wa == wb && ex_equal(x.base, y.base);
+  Expr *diff = level ? ex_index(s->a, 0) : NULL;
+  if (!level) diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.base, ex_index(s->a, wb)),
                                                ex_mul(s->a, x.base, ex_index(s->a, wa))));
   if (!ex_const(diff, &shift)) return true;
   bool equal = x.slot == y.slot || (x.slot && y.slot && x.pitch == y.pitch && ex_equal(x.slot, y.slot));
@@ -344,7 +168,8 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
     if (facts_distinct(s->facts, x.slot, y.slot)) return false;
   }
   if (apart(x.lo, x.hi, y.lo + shift, y.hi + shift)) return false;
-  return overlap(s, a, &x, b, &y, shift, any);
+  if (!x.shape->exact || !y.shape->exact) return true;
+  return sync_overlap(s, x.shape, y.shape, start_bits(b->buf) - start_bits(a->buf) + shift, any);
 }
 
 Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b) {
