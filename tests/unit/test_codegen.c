@@ -19,7 +19,7 @@ static void setup(void) {
 
 static void teardown(void) {
   buf_free(&text);
-  arena_free(T.a);
+  bench_end();
 }
 
 static const char *emitted(void) {
