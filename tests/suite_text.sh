@@ -1,7 +1,7 @@
 #!/bin/bash
-# Suite text: the emitted .cu itself, compiled with g++ and the host prelude and run on small shapes,
-# against the oracle. Asynchronous copies land at the wait that covers them, then (second run) at once:
-# a pipeline must give the same either way.
+# Suite text: the emitted .cu itself, compiled with g++ and the host prelude and run on small
+# shapes, against the oracle. Asynchronous copies land at the wait that covers them, then (second
+# run) at once: a pipeline must give the same either way.
 # SPDX-License-Identifier: MIT
 case $1 in
   list)

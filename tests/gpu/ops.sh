@@ -1,6 +1,7 @@
 #!/bin/bash
-# Every thread-level op alone, random bits, the emitted text on the GPU against the emulator: as sm_80
-# code, as the GPU's own, and under the flags of nvcc that must change nothing.
+# Every thread-level op alone, random bits, the emitted text on the GPU against the emulator: as
+# sm_80 code, as the GPU's own, and under the flags of nvcc that must change nothing. Then what the
+# launcher promises, by tests/gpu/launch.cpp.
 # SPDX-License-Identifier: MIT
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,4 +18,9 @@ for flags in "-arch=sm_80" "-arch=native" "-arch=native --use_fast_math" "-arch=
     "$folder/ops" "$folder/ops.in" "$folder/ops.out" && "$BUILD/tests/ops" check "$folder" ||
     { echo "FAIL ops $flags"; failed=1; }
 done
+"$BUILD/tlc" samples/gemm.tl -p M=256,N=256,K=256 -p block_K=64,num_stages=3 \
+  -o "$folder/gemm.cu" --header "$folder/gemm.h" &&
+  "$nvcc" -std=c++17 -arch=sm_80 -I"$folder" -o "$folder/launch" tests/gpu/launch.cpp \
+    "$folder/gemm.cu" &&
+  "$folder/launch" || { echo "FAIL launch"; failed=1; }
 exit $failed
