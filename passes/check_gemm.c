@@ -63,12 +63,14 @@ static bool shape_ok(Check *k, const Stmt *s, const Matrix *m, int64_t rows, int
   return false;
 }
 
-static const char *accumulators(const Target *t, DType a) {
+static const char *legal_types(Arena *arena, const Target *t, DType a) {
   int m, n, k;
+  if (plan_mma(t, a, a, DT_I32, &m, &n, &k))
+    return "int8 and uint8 operands, mixed at will, accumulate into int32";
   bool f32 = plan_mma(t, a, a, DT_F32, &m, &n, &k), f16 = plan_mma(t, a, a, DT_F16, &m, &n, &k);
-  if (plan_mma(t, a, a, DT_I32, &m, &n, &k)) return "int32 (operands int8 or uint8)";
-  if (f32 && f16) return "float32 or float16 (both operands alike)";
-  return f32 ? "float32 (both operands alike)" : "nothing: use float16, bfloat16, float32 or int8";
+  if (!f32) return "operands can be float16, bfloat16, float32 (as tfloat32), int8 and uint8";
+  return arena_printf(arena, "two %s operands accumulate into %s", dt_name(a),
+                      f16 ? "float32 or float16" : "float32");
 }
 
 static bool types_ok(Check *k, const Stmt *s, DType a, DType b, DType c) {
@@ -76,7 +78,7 @@ static bool types_ok(Check *k, const Stmt *s, DType a, DType b, DType c) {
   const Target *t = k->c->target;
   if (plan_mma(t, a, b, c, &m, &n, &kk)) return true;
   diag_report(k->c->diags, DIAG_GEMM_TYPES, s->span, t->name, dt_name(a), dt_name(b), dt_name(c),
-              dt_name(a), accumulators(t, a));
+              legal_types(k->c->arena, t, a));
   return false;
 }
 
@@ -114,7 +116,7 @@ static void split_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
     advice = arena_printf(k->c->arena, "threads=%d fits", fit * 32);
     break;
   }
-  diag_report(k->c->diags, DIAG_GEMM_SPLIT, s->span, (long long)M, (long long)N, warps, "", advice);
+  diag_report(k->c->diags, DIAG_GEMM_SPLIT, s->span, (long long)M, (long long)N, warps, advice);
 }
 
 void check_gemm(Check *k, const Stmt *s) {
