@@ -16,9 +16,6 @@ int64_t gcd64(int64_t a, int64_t b) {
   return x > INT64_MAX ? 1 : (int64_t)x; // 2^63 alone: 1 divides too
 }
 
-Aff aff_const(int64_t c) { return (Aff){.c = c}; }
-Aff aff_atom(int atom) { return (Aff){.n = 1, .t = {{atom, 1}}}; }
-
 void aff_copy(Aff *to, const Aff *from) {
   to->n = from->n;
   to->c = from->c;

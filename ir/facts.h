@@ -85,8 +85,22 @@ struct Facts {
 
 /* aff.c: false (nothing stored) on overflow or too many terms */
 
-Aff aff_const(int64_t c);
-Aff aff_atom(int atom);
+// Inline, and without clearing the unused terms: they are made by the million.
+static inline Aff aff_const(int64_t c) {
+  Aff x;
+  x.n = 0;
+  x.c = c;
+  return x;
+}
+
+static inline Aff aff_atom(int atom) {
+  Aff x;
+  x.n = 1;
+  x.c = 0;
+  x.t[0] = (Term){atom, 1};
+  return x;
+}
+
 void aff_copy(Aff *to, const Aff *from); // kept Affs are cut short: never copy one with `=`
 bool aff_add(Aff *x, const Aff *y, int64_t scale); // x += y * scale
 bool aff_scale(Aff *x, int64_t k);

@@ -27,7 +27,14 @@ double fold_round(DType t, double v) {
   }
 }
 
-static int64_t floor_div(int64_t x, int64_t y) { return x / y - (x % y != 0 && (x < 0) != (y < 0)); }
+static int64_t floor_div(int64_t x, int64_t y) {
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+
+static int64_t floor_mod(int64_t x, int64_t y) {
+  int64_t r = x % y;
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
 
 static bool fold_division(BinOp op, DType t, int64_t x, int64_t y, int64_t *out) {
   if (y == 0) return false;
@@ -42,8 +49,7 @@ static bool fold_division(BinOp op, DType t, int64_t x, int64_t y, int64_t *out)
     *out = fold_wrap(t, (int64_t)-(uint64_t)x);
     return true;
   }
-  int64_t q = floor_div(x, y);
-  *out = fold_wrap(t, op == BIN_FLOORDIV ? q : x - q * y);
+  *out = fold_wrap(t, op == BIN_FLOORDIV ? floor_div(x, y) : floor_mod(x, y));
   return true;
 }
 
