@@ -28,7 +28,8 @@ static bool collective(const Stmt *s) {
   if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
   if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
   if (op != OP_COPY) return false;
-  return s->u.op.arg[0].region->buf->scope != SC_LOCAL && s->u.op.arg[1].region->buf->scope != SC_LOCAL;
+  return s->u.op.arg[0].region->buf->scope != SC_LOCAL &&
+         s->u.op.arg[1].region->buf->scope != SC_LOCAL;
 }
 
 static void visit_op(Place p, Stmt *s) {
@@ -68,8 +69,8 @@ static void check_parallel(Check *k, Stmt *s) {
   int64_t n;
   for (int i = 0; u.fragment && i < s->u.loop.nvars; i++)
     if (!ex_const(facts_simplify(k->facts, s->u.loop.extent[i]), &n))
-      diag_report(k->c->diags, DIAG_PARALLEL_EXTENT, s->span, ir_expr_str(k->c->arena, s->u.loop.extent[i]),
-                  u.fragment->name);
+      diag_report(k->c->diags, DIAG_PARALLEL_EXTENT, s->span,
+                  ir_expr_str(k->c->arena, s->u.loop.extent[i]), u.fragment->name);
 }
 
 static void visit_for(Place p, Stmt *s) {
@@ -86,7 +87,8 @@ static void visit_for(Place p, Stmt *s) {
     int64_t trips;
     if (ex_const(s->u.loop.extent[i], &trips) && trips <= 0) return; // never runs
     if (!par && !p.divergent &&
-        !(uniform_expr(k->uniform, s->u.loop.min[i]) && uniform_expr(k->uniform, s->u.loop.extent[i])))
+        !(uniform_expr(k->uniform, s->u.loop.min[i]) &&
+          uniform_expr(k->uniform, s->u.loop.extent[i])))
       p.divergent = "loop bound";
     facts_push_loop(k->facts, s->u.loop.var[i], s->u.loop.min[i], s->u.loop.extent[i]);
   }
@@ -146,7 +148,7 @@ static void check_launch(Check *k) {
   for (int i = 0; i < 3; i++)
     if (kernel->grid[i] && ex_const(kernel->grid[i], &n) && (n < 0 || n > t->max_grid[i]))
       diag_report(k->c->diags, DIAG_GRID_LIMIT, kernel->span, "xyz"[i], (long long)n,
-                  (long long)t->max_grid[i], t->name);
+                  (long long)t -> max_grid[i], t -> name);
 }
 
 // Tiles too large by themselves; the sum over shared memory is the smem pass's to judge.

@@ -1,5 +1,6 @@
 // Checks of accesses: constant indices and regions that leave a tile, copies whose sides differ.
-// Global tensors are guarded instead (LANGUAGE.md 6.3); run-time indices are the emulator's to check.
+// Global tensors are guarded instead (LANGUAGE.md 6.3); run-time indices are the emulator's to
+// check.
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
 
@@ -56,8 +57,8 @@ void check_region(Check *k, const Region *r, Span span) {
     facts_bounds(k->facts, r->min[d], &lo, &hi);
     bool under = hi < 0, empty = ex_const(r->extent[d], &extent) && extent < 0;
     if (!over && !under && !empty) continue;
-    diag_report(k->c->diags, DIAG_REGION_RANGE, span, ir_expr_str(a, r->min[d]), ir_expr_str(a, end), d,
-                r->buf->name, (long long)size);
+    diag_report(k->c->diags, DIAG_REGION_RANGE, span, ir_expr_str(a, r->min[d]),
+                ir_expr_str(a, end), d, r->buf->name, (long long)size);
     diag_note(k->c->diags, r->buf->span, "%s is declared here", r->buf->name);
   }
 }
@@ -107,11 +108,12 @@ static bool same_box(const Region *x, const Region *y) {
 
 void check_copy(Check *k, const Stmt *s) {
   OpCode op = s->u.op.op;
-  const Region *src = s->u.op.arg[op_arg(op, "src")].region, *dst = s->u.op.arg[op_arg(op, "dst")].region;
+  const Region *src = s->u.op.arg[op_arg(op, "src")].region,
+               *dst = s->u.op.arg[op_arg(op, "dst")].region;
   Arena *a = k->c->arena;
   if (!same_extents(k, src, dst))
-    diag_report(k->c->diags, DIAG_COPY_EXTENTS, s->span, op == OP_COPY ? "copy" : "atomic", src->buf->name,
-                extents_text(a, src), dst->buf->name, extents_text(a, dst));
+    diag_report(k->c->diags, DIAG_COPY_EXTENTS, s->span, op == OP_COPY ? "copy" : "atomic",
+                src->buf->name, extents_text(a, src), dst->buf->name, extents_text(a, dst));
   if (src->buf == dst->buf && !same_box(src, dst) && !apart(k, src, dst))
     diag_report(k->c->diags, DIAG_COPY_OVERLAP, s->span, src->buf->name);
 }
@@ -127,8 +129,12 @@ void check_atomic(Check *k, const Stmt *s) {
   AtomicFn fn = (AtomicFn)s->u.op.arg[op_arg(op, "fn")].i;
   DType t = s->u.op.arg[op_arg(op, "dst")].region->buf->dtype;
   if (atomic_type(fn, t)) return;
-  diag_report(k->c->diags, DIAG_ATOMIC_TYPE, s->span, fn == ATOMIC_ADD ? "add" : fn == ATOMIC_MAX ? "max" : "min",
+  diag_report(k->c->diags, DIAG_ATOMIC_TYPE, s->span,
+              fn == ATOMIC_ADD   ? "add"
+              : fn == ATOMIC_MAX ? "max"
+                                 : "min",
               dt_name(t),
-              fn == ATOMIC_ADD ? "int32, uint32, int64, uint64, float16, bfloat16, float32 and float64"
-                               : "int32, uint32, int64 and uint64");
+              fn == ATOMIC_ADD
+                  ? "int32, uint32, int64, uint64, float16, bfloat16, float32 and float64"
+                  : "int32, uint32, int64 and uint64");
 }

@@ -17,7 +17,8 @@ static Matrix matrix(const char *name, const Region *r) {
 }
 
 static const char *scope_words(Scope s) {
-  static const char *const words[] = {"a global tensor", "a shared tile", "a fragment", "a local array"};
+  static const char *const words[] = {"a global tensor", "a shared tile", "a fragment",
+                                      "a local array"};
   return words[s];
 }
 
@@ -96,8 +97,8 @@ static bool tile_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
   } rule[] = {{'M', M, 16}, {'N', N, 8}};
   for (int i = 0; i < 2; i++) {
     if (rule[i].extent > 0 && rule[i].extent % rule[i].of == 0) continue;
-    diag_report(k->c->diags, DIAG_GEMM_TILE, s->span, rule[i].axis, (long long)rule[i].extent, rule[i].of,
-                (long long)nearest(rule[i].extent, rule[i].of));
+    diag_report(k->c->diags, DIAG_GEMM_TILE, s->span, rule[i].axis, (long long)rule[i].extent,
+                rule[i].of, (long long)nearest(rule[i].extent, rule[i].of));
     ok = false;
   }
   return ok;
@@ -122,7 +123,8 @@ static void split_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
 void check_gemm(Check *k, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
   bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
-  Matrix a = matrix("A", arg[0].region), b = matrix("B", arg[1].region), c = matrix("C", arg[2].region);
+  Matrix a = matrix("A", arg[0].region), b = matrix("B", arg[1].region),
+         c = matrix("C", arg[2].region);
   int threads = k->kernel->threads;
   if (threads % 32)
     diag_report(k->c->diags, DIAG_GEMM_THREADS, s->span, threads, (int)nearest(threads, 32));
@@ -136,7 +138,8 @@ void check_gemm(Check *k, const Stmt *s) {
   if (!ok) return;
   int64_t K = ta ? a.rows : a.cols;
   ok = shape_ok(k, s, &a, ta ? K : c.rows, ta ? c.rows : K, &c);
-  ok = ok && shape_ok(k, s, &b, tb ? c.cols : K, tb ? K : c.cols, (tb ? b.rows : b.cols) != c.cols ? &c : &a);
+  ok = ok && shape_ok(k, s, &b, tb ? c.cols : K, tb ? K : c.cols,
+                      (tb ? b.rows : b.cols) != c.cols ? &c : &a);
   ok = types_ok(k, s, a.r->buf->dtype, b.r->buf->dtype, c.r->buf->dtype) && ok;
   if (ok && tile_ok(k, s, c.rows, c.cols) && threads % 32 == 0) split_ok(k, s, c.rows, c.cols);
 }

@@ -24,8 +24,8 @@ void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 typedef struct Uniform Uniform;
 
 // Analyses a kernel at either level: what the thread index, per-thread arrays and memory written by
-// the kernel can reach is varying; shared loads at a uniform index are uniform (the sync pass orders
-// them), and so are loads of global tensors that the kernel does not write.
+// the kernel can reach is varying; shared loads at a uniform index are uniform (the sync pass
+// orders them), and so are loads of global tensors that the kernel does not write.
 Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
 
@@ -41,17 +41,18 @@ void subst_add(Subst *s, Var *from, Expr *to);
 Expr *subst_expr(const Subst *s, Expr *x);
 void subst_stmt(const Subst *s, Stmt *x); // in place, every expression of the tree
 
-Stmt *walk_clone(Arena *a, const Stmt *s, Plan *plan); // deep copy, same variables and buffers; lets
-                                                       // and loops get fresh variables; plan: NULL ok
-Region *walk_region(Arena *a, const Region *r);        // a copy that may be changed
+// Deep copy with the same buffers; lets and loops in it get fresh variables. plan: NULL is fine.
+Stmt *walk_clone(Arena *a, const Stmt *s, Plan *plan);
+Region *walk_region(Arena *a, const Region *r); // a copy that may be changed
 // Calls on for every statement, parents first, with what holds there pushed on f (loops, lets,
 // conditions, assumptions).
 void walk_facts(Arena *a, Facts *f, Stmt *s, void (*on)(void *ctx, Stmt *s), void *ctx);
-// Rebuilds an expression bottom-up: f gets each node after its children and returns what replaces it.
+// Rebuilds an expression bottom-up: f gets each node after its children and returns what replaces
+// it.
 typedef Expr *(*ExprMap)(void *ctx, Expr *x);
 Expr *walk_expr(Arena *a, Expr *x, ExprMap f, void *ctx);
 Stmt *walk_block(Arena *a, Stmt *s); // s itself when a block, else a block that holds it
-void walk_own(Arena *a, Stmt *s); // an op's regions become its own: they may be shared
+void walk_own(Arena *a, Stmt *s);    // an op's regions become its own: they may be shared
 bool walk_has_load(const Expr *x);
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 

@@ -1,5 +1,5 @@
-// pipeline: Pipelined loops become serial loops over rings of shared tiles, with async copies, commits
-// and waits (CUTLASS multistage). With S >= 2 stages and n iterations k = 0 .. n-1:
+// pipeline: Pipelined loops become serial loops over rings of shared tiles, with async copies,
+// commits and waits (CUTLASS multistage). With S >= 2 stages and n iterations k = 0 .. n-1:
 //   prologue   for s in 0 .. S-2: if s < n { copies of iteration s }; commit
 //   body k     wait(S-2); if k + S-1 < n { copies of iteration k + S-1 }; commit; the rest of k
 // Groups are committed every iteration, empty ones included, so that the wait count is a constant.
@@ -71,7 +71,8 @@ static Stmt *copies_of(Pipe *p, const Stmt *body) {
   Stmt *take = st_block(p->a, body->span);
   for (int i = body->u.block.len - 1; i >= 0; i--) { // back to front: users before lets
     Stmt *s = body->u.block.data[i];
-    if (is_async(p, s) || (s->kind == ST_LET && uses(take, s->u.let.var))) vec_push(p->a, &take->u.block, s);
+    if (is_async(p, s) || (s->kind == ST_LET && uses(take, s->u.let.var)))
+      vec_push(p->a, &take->u.block, s);
   }
   for (int i = 0, j = take->u.block.len - 1; i < j; i++, j--) {
     Stmt *t = take->u.block.data[i];
@@ -81,7 +82,8 @@ static Stmt *copies_of(Pipe *p, const Stmt *body) {
   return take;
 }
 
-// The copies for loop value `at`, under `guard` unless that is known true; nothing when known false.
+// The copies for loop value `at`, under `guard` unless that is known true; nothing when known
+// false.
 static Stmt *issue(Pipe *p, Stmt *loop, const Stmt *copies, Expr *at, Expr *guard) {
   int64_t known;
   bool decided = ex_const(guard, &known);

@@ -7,8 +7,8 @@
 
 /* pipeline_ring.c */
 
-// Gives every tile that an async copy of a loop with two or more stages fills a leading dimension, the
-// ring, and every access of it a slot. Runs before the loops are expanded.
+// Gives every tile that an async copy of a loop with two or more stages fills a leading dimension,
+// the ring, and every access of it a slot. Runs before the loops are expanded.
 void pipeline_rings(PassCtx *c, Kernel *k);
 
 #endif

@@ -149,7 +149,8 @@ static void index_stmt(Rings *r, Stmt *s) {
 static void grow(Rings *r, Buffer *b) {
   int stages = 0;
   for (int i = 0; i < r->rings.len; i++)
-    if (r->rings.data[i].buf == b && r->rings.data[i].stages > stages) stages = r->rings.data[i].stages;
+    if (r->rings.data[i].buf == b && r->rings.data[i].stages > stages)
+      stages = r->rings.data[i].stages;
   b->shape = with_lead(r, ex_index(r->a, stages), b->shape, b->ndim);
   b->ndim++;
   PlanBuffer *plan = plan_buffer(r->c->plan, b);

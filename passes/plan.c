@@ -1,5 +1,5 @@
-// plan: decides the instruction class, access widths, shared layouts and stages of everything; changes
-// no statement. Later passes look their decisions up by statement or buffer.
+// plan: decides the instruction class, access widths, shared layouts and stages of everything;
+// changes no statement. Later passes look their decisions up by statement or buffer.
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
@@ -26,7 +26,9 @@ Plan *plan_new(Arena *a) {
   return p;
 }
 
-static void *get(const Plan *p, const void *key) { return p ? map_get(p->map, key_of(key).text) : NULL; }
+static void *get(const Plan *p, const void *key) {
+  return p ? map_get(p->map, key_of(key).text) : NULL;
+}
 
 PlanCopy *plan_copy(const Plan *p, const Stmt *s) { return get(p, s); }
 PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return get(p, s); }
@@ -81,8 +83,8 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   plan_tile(p, a, true);
   plan_tile(p, b, true);
   diag_remark(p->c->diags, s->span, "gemm",
-              "%dx%dx%d: mma.sync m%dn%dk%d %s -> %s on %d x %d warps, each %d x %d", g->M, g->N, g->K,
-              g->m, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
+              "%dx%dx%d: mma.sync m%dn%dk%d %s -> %s on %d x %d warps, each %d x %d", g->M, g->N,
+              g->K, g->m, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
               g->M / g->warps_m, g->N / g->warps_n);
 }
 
@@ -112,13 +114,13 @@ static void remark_tiles(Planner *p) {
   for (int i = 0; i < p->kernel->buffers.len; i++) {
     const Buffer *buf = p->kernel->buffers.data[i];
     const PlanBuffer *b = plan_buffer(p->c->plan, buf);
-    if (buf->layout)
-      diag_remark(p->c->diags, buf->span, "layout", "%s: as annotated", buf->name);
+    if (buf->layout) diag_remark(p->c->diags, buf->span, "layout", "%s: as annotated", buf->name);
     else if (b && b->swizzle)
-      diag_remark(p->c->diags, buf->span, "swizzle", "%s: XOR over rows of %d bytes", buf->name, b->swizzle);
+      diag_remark(p->c->diags, buf->span, "swizzle", "%s: XOR over rows of %d bytes", buf->name,
+                  b->swizzle);
     else if (b && b->gemm_operand)
-      diag_remark(p->c->diags, buf->span, "swizzle", "%s: none, its rows are not a multiple of 32 bytes",
-                  buf->name);
+      diag_remark(p->c->diags, buf->span, "swizzle",
+                  "%s: none, its rows are not a multiple of 32 bytes", buf->name);
   }
 }
 

@@ -1,6 +1,6 @@
-// The plan: what each copy, gemm, shared tile and pipelined loop will become. Made by the plan pass,
-// realised by pipeline, layout and lower. Keyed by statement or buffer identity: passes that rewrite
-// keep the Stmt and Buffer objects, or call plan_clone for a copy they make.
+// The plan: what each copy, gemm, shared tile and pipelined loop will become. Made by the plan
+// pass, realised by pipeline, layout and lower. Keyed by statement or buffer identity: passes that
+// rewrite keep the Stmt and Buffer objects, or call plan_clone for a copy they make.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_PLAN_H
 #define TLC_PLAN_H
@@ -19,31 +19,33 @@ typedef struct {
 // One gemm as a grid of warps over mma.sync tiles. Warp w: row w % warps_m, column w / warps_m.
 // With warps_m * warps_n == threads / 32. A warp's C block is M / warps_m by N / warps_n.
 typedef struct {
-  int m, n, k;          // PTX shape of one mma: 16, 8 and 16 | 8 | 32
-  int M, N, K;          // the whole gemm; K need not be a multiple of k
+  int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32
+  int M, N, K; // the whole gemm; K need not be a multiple of k
   int warps_m, warps_n;
-  DType ab, c;          // operand type as multiplied (float32 becomes tfloat32) and accumulator's
-  DType b;              // B's type where it differs from A's (int8 by uint8)
+  DType ab, c; // operand type as multiplied (float32 becomes tfloat32) and accumulator's
+  DType b;     // B's type where it differs from A's (int8 by uint8)
 } PlanGemm;
 
 typedef struct {
-  int swizzle;       // XOR swizzle over rows of 128, 64 or 32 bytes; 0: none
-  int pad;           // elements added to each row where swizzle is 0 and rows would conflict; else 0
+  int swizzle; // XOR swizzle over rows of 128, 64 or 32 bytes; 0: none
+  // elements added to each row where swizzle is 0 and rows would conflict; else 0
+  int pad;
   int ring;          // versions that pipelined loops keep (the leading dimension); 0: no ring
   bool gemm_operand; // read by ldmatrix or as an mma operand
 } PlanBuffer;
 
 typedef struct {
-  int stages;  // depth of the rings; 0 or 1: no ring
-  int copies;  // how many copies are async
+  int stages; // depth of the rings; 0 or 1: no ring
+  int copies; // how many copies are async
 } PlanLoop;
 
 typedef struct Plan Plan; // PassCtx.plan
 
 Plan *plan_new(Arena *a);
-PlanCopy *plan_copy(const Plan *p, const Stmt *copy);       // NULL when not planned
-PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);       // never NULL for a gemm that check passed
-PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf);  // NULL when not planned
+PlanCopy *plan_copy(const Plan *p, const Stmt *copy); // NULL when not planned
+// never NULL for a gemm that check passed
+PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
+PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
 PlanLoop *plan_loop(const Plan *p, const Stmt *loop);
 void plan_set(Plan *p, const void *key, void *value);       // adds or replaces
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a copied statement
@@ -54,7 +56,8 @@ void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a c
 bool plan_partition(GemmPolicy policy, int M, int N, int warps, int *wm, int *wn);
 // The mma.sync shape for operand types a, b accumulated in c on a target; false when it has none.
 bool plan_mma(const Target *t, DType a, DType b, DType c, int *m, int *n, int *k);
-// M, N, K of a gemm statement from C's region and A's (constant extents of the last two dimensions).
+// M, N, K of a gemm statement from C's region and A's (constant extents of the last two
+// dimensions).
 void plan_gemm_dims(const Stmt *gemm, int64_t *M, int64_t *N, int64_t *K);
 
 #endif

@@ -1,5 +1,5 @@
-// Plans of copies: how wide an access the facts prove, which edges need guards, whether cp.async can
-// carry it.
+// Plans of copies: how wide an access the facts prove, which edges need guards, whether cp.async
+// can carry it.
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
@@ -63,7 +63,9 @@ static bool zero_safe(const Buffer *b) {
   return ex_is(b->safe, 0);
 }
 
-static bool matters(const Region *r) { return r->buf->scope == SC_GLOBAL || r->buf->scope == SC_SHARED; }
+static bool matters(const Region *r) {
+  return r->buf->scope == SC_GLOBAL || r->buf->scope == SC_SHARED;
+}
 
 PlanCopy *plan_one_copy(Plan *p, Arena *a, Facts *f, Stmt *s) {
   Region *src = s->u.op.arg[op_arg(OP_COPY, "src")].region;
@@ -99,12 +101,11 @@ static const char *width_reason(Arena *a, Facts *f, const Region *r, int got) {
     Expr *stride = plan_stride(a, r->buf, d);
     if (d == inner && !ex_is(facts_simplify(f, stride), 1))
       return arena_printf(a, "the innermost extent of %s is not contiguous", r->buf->name);
-    Expr *need = d != inner                ? stride
-                 : divides(f, r->min[d], w) ? r->extent[d]
-                                            : r->min[d];
+    Expr *need = d != inner ? stride : divides(f, r->min[d], w) ? r->extent[d] : r->min[d];
     if (d != inner && ex_is(r->extent[d], 1)) need = ex_mul(a, r->min[d], stride);
     if (!divides(f, need, w))
-      return arena_printf(a, "not proved: %s is a multiple of %lld", ir_expr_str(a, need), (long long)w);
+      return arena_printf(a, "not proved: %s is a multiple of %lld", ir_expr_str(a, need),
+                          (long long)w);
   }
   return NULL;
 }
@@ -119,8 +120,7 @@ static void remark_width(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *pl
   const char *how = plan->async ? "cp.async" : "accesses";
   if (plan->vec_bytes < 16 && why)
     diag_remark(c->diags, s->span, "copy", "%d-byte %s; %s", plan->vec_bytes, how, why);
-  else
-    diag_remark(c->diags, s->span, "copy", "%d-byte %s", plan->vec_bytes, how);
+  else diag_remark(c->diags, s->span, "copy", "%d-byte %s", plan->vec_bytes, how);
 }
 
 void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan) {
@@ -128,16 +128,18 @@ void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan
   if (matters(src) || matters(dst)) remark_width(c, f, s, plan);
   const Region *r = src->buf->scope == SC_GLOBAL ? src : dst;
   if (r->buf->scope != SC_GLOBAL) return;
-  if (!plan->guard) diag_remark(c->diags, s->span, "guard", "none: %s is inside its tensor", r->buf->name);
+  if (!plan->guard)
+    diag_remark(c->diags, s->span, "guard", "none: %s is inside its tensor", r->buf->name);
   for (int d = 0; d < r->n; d++) {
     if (!(plan->guard >> d & 1)) continue;
     Expr *end = facts_simplify(f, ex_add(c->arena, r->min[d], r->extent[d]));
     bool low = facts_prove(f, ex_bin(c->arena, BIN_LE, ex_index(c->arena, 0), r->min[d]));
     if (low)
-      diag_remark(c->diags, s->span, "guard", "dimension %d of %s: not proved: %s <= %s", d, r->buf->name,
-                  ir_expr_str(c->arena, end), ir_expr_str(c->arena, r->buf->shape[d]));
+      diag_remark(c->diags, s->span, "guard", "dimension %d of %s: not proved: %s <= %s", d,
+                  r->buf->name, ir_expr_str(c->arena, end),
+                  ir_expr_str(c->arena, r->buf->shape[d]));
     else
-      diag_remark(c->diags, s->span, "guard", "dimension %d of %s: not proved: 0 <= %s", d, r->buf->name,
-                  ir_expr_str(c->arena, r->min[d]));
+      diag_remark(c->diags, s->span, "guard", "dimension %d of %s: not proved: 0 <= %s", d,
+                  r->buf->name, ir_expr_str(c->arena, r->min[d]));
   }
 }

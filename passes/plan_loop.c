@@ -1,5 +1,5 @@
-// Plans of Pipelined loops: which copies may run ahead of their iteration. Dependences are computed:
-// a copy that fails a test stays in order, and a remark says which test.
+// Plans of Pipelined loops: which copies may run ahead of their iteration. Dependences are
+// computed: a copy that fails a test stays in order, and a remark says which test.
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
@@ -10,7 +10,9 @@ typedef struct {
   const char *why;
 } Test;
 
-static bool loop_writes(Test *t, const Buffer *b) { return walk_touches(t->c->arena, t->body, b, true); }
+static bool loop_writes(Test *t, const Buffer *b) {
+  return walk_touches(t->c->arena, t->body, b, true);
+}
 
 static void early_expr(Test *t, Expr *x);
 
@@ -49,7 +51,8 @@ static const char *why_in_order(Test *t, const Stmt *copy) {
     if (i != t->at && walk_touches(a, s, dst->buf, true))
       return arena_printf(a, "%s has another writer in the loop", dst->buf->name);
   }
-  if (loop_writes(t, src->buf)) return arena_printf(a, "the loop writes its source %s", src->buf->name);
+  if (loop_writes(t, src->buf))
+    return arena_printf(a, "the loop writes its source %s", src->buf->name);
   for (int d = 0; d < src->n; d++) early_expr(t, src->min[d]);
   return t->why;
 }
@@ -74,13 +77,15 @@ static void plan_direct_copy(Test *t, Stmt *s, PlanLoop *plan) {
 
 static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int asked) {
   if (asked == 0) return;
-  if (!plan->copies) diag_remark(c->diags, loop->span, "pipeline", "in order: no copy can run ahead");
+  if (!plan->copies)
+    diag_remark(c->diags, loop->span, "pipeline", "in order: no copy can run ahead");
   else if (plan->stages < asked)
-    diag_remark(c->diags, loop->span, "pipeline", "%d of %d stages: the loop has %d iterations; %d async copies",
-                plan->stages, asked, plan->stages, plan->copies);
+    diag_remark(c->diags, loop->span, "pipeline",
+                "%d of %d stages: the loop has %d iterations; %d async copies", plan->stages, asked,
+                plan->stages, plan->copies);
   else
-    diag_remark(c->diags, loop->span, "pipeline", "%d stages, %d async copies an iteration", plan->stages,
-                plan->copies);
+    diag_remark(c->diags, loop->span, "pipeline", "%d stages, %d async copies an iteration",
+                plan->stages, plan->copies);
 }
 
 void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop) {

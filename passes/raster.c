@@ -1,6 +1,6 @@
-// raster: T.use_swizzle becomes arithmetic on the block indices (LANGUAGE.md 6.8): blocks are walked in
-// panels of rows (or columns), back and forth, so that neighbours in time share tiles in the L2 cache.
-// A permutation of the x-y grid for any panel and grid; z is untouched.
+// raster: T.use_swizzle becomes arithmetic on the block indices (LANGUAGE.md 6.8): blocks are
+// walked in panels of rows (or columns), back and forth, so that neighbours in time share tiles in
+// the L2 cache. A permutation of the x-y grid for any panel and grid; z is untouched.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -19,8 +19,8 @@ static Expr *name(Raster *r, const char *text, Expr *value) {
 }
 
 // In terms of a row panel: `along` is the extent that panels run along, of `across` panels are cut.
-static void remap(Raster *r, Expr *x, Expr *y, Expr *gx, Expr *gy, int panel, bool column, Expr **across,
-                  Expr **along) {
+static void remap(Raster *r, Expr *x, Expr *y, Expr *gx, Expr *gy, int panel, bool column,
+                  Expr **across, Expr **along) {
   Arena *a = r->a;
   Expr *g = column ? gy : gx; // blocks along a panel
   Expr *size = ex_index(a, panel), *one = ex_index(a, 1);
@@ -60,13 +60,14 @@ static void raster_kernel(Kernel *k, PassCtx *c) {
   Expr *zero = ex_index(a, 0);
   Var *v[] = {nx, ny};
   for (int i = 0; i < 2; i++) {
-    Expr *in = ex_and(a, ex_bin(a, BIN_LE, zero, ex_var(a, v[i])), ex_lt(a, ex_var(a, v[i]), k->grid[i]));
+    Expr *in =
+        ex_and(a, ex_bin(a, BIN_LE, zero, ex_var(a, v[i])), ex_lt(a, ex_var(a, v[i]), k->grid[i]));
     st_add(a, r.out, st_assume(a, in, k->span));
   }
   st_add(a, r.out, k->body);
   k->body = r.out;
-  diag_remark(c->diags, k->span, "raster", "%s panels of %d blocks", k->raster_column ? "column" : "row",
-              panel);
+  diag_remark(c->diags, k->span, "raster", "%s panels of %d blocks",
+              k->raster_column ? "column" : "row", panel);
 }
 
 void pass_raster(Program *p, PassCtx *c) {

@@ -1,5 +1,5 @@
-// The pipeline: every pass of passes.def in order, its contract asserted, the IR verified, dumped and
-// timed after each.
+// The pipeline: every pass of passes.def in order, its contract asserted, the IR verified, dumped
+// and timed after each.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -60,7 +60,8 @@ static const char *update_contract(Arena *a, const Pass *p, const char *have) {
 
 static void verify_after(const Program *p, const Pass *pass) {
   Buf why = {0};
-  if (!ir_verify(p, &why)) die("after pass %s the program is ill-formed:\n%s", pass->name, buf_str(&why));
+  if (!ir_verify(p, &why))
+    die("after pass %s the program is ill-formed:\n%s", pass->name, buf_str(&why));
   buf_free(&why);
 }
 
@@ -71,8 +72,7 @@ static void dump_after(const Program *p, const PassCtx *c, const Pass *pass, Buf
   if (wanted) {
     if (last->len && last->len == now.len && !memcmp(last->data, now.data, now.len))
       fprintf(c->dump_to, "// after %s (unchanged)\n", pass->name);
-    else
-      fprintf(c->dump_to, "// after %s\n%s", pass->name, buf_str(&now));
+    else fprintf(c->dump_to, "// after %s\n%s", pass->name, buf_str(&now));
   }
   buf_free(last);
   *last = now;

@@ -35,9 +35,7 @@ static void simplify_slot(void *ctx, Expr **slot) {
 
 static Stmt *visit(Simplify *s, Stmt *x);
 
-static Stmt *nonempty(Stmt *x) {
-  return x && x->kind == ST_BLOCK && !x->u.block.len ? NULL : x;
-}
+static Stmt *nonempty(Stmt *x) { return x && x->kind == ST_BLOCK && !x->u.block.len ? NULL : x; }
 
 static Stmt *visit_if(Simplify *s, Stmt *x) {
   int64_t known;
@@ -47,12 +45,12 @@ static Stmt *visit_if(Simplify *s, Stmt *x) {
   facts_push_cond(s->f, cond);
   Stmt *yes = nonempty(visit(s, x->u.branch.yes));
   facts_pop(s->f, mark);
-  Expr *not = ex_un(s->a, UN_NOT, cond);
-  facts_push_cond(s->f, not);
+  Expr *other = ex_un(s->a, UN_NOT, cond);
+  facts_push_cond(s->f, other);
   Stmt *no = x->u.branch.no ? nonempty(visit(s, x->u.branch.no)) : NULL;
   facts_pop(s->f, mark);
   if (!yes && !no) return NULL;
-  x->u.branch.cond = yes ? cond : not;
+  x->u.branch.cond = yes ? cond : other;
   x->u.branch.yes = yes ? yes : no;
   x->u.branch.no = yes ? no : NULL;
   return x;

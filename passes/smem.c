@@ -1,6 +1,6 @@
-// smem: shared buffers get byte offsets; buffers whose lifetimes do not meet share bytes. A lifetime is
-// the interval of program positions from the first to the last access, stretched over the outermost
-// loop around each: what a loop leaves in a tile may be read in its next iteration.
+// smem: shared buffers get byte offsets; buffers whose lifetimes do not meet share bytes. A
+// lifetime is the interval of program positions from the first to the last access, stretched over
+// the outermost loop around each: what a loop leaves in a tile may be read in its next iteration.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -17,7 +17,7 @@ typedef struct {
   Arena *arena;
   VEC(Life) lives;
   int position;
-  int outer_begin; // position where the outermost loop around here began; -1 outside loops
+  int outer_begin;  // position where the outermost loop around here began; -1 outside loops
   VEC(int) in_loop; // indices of lives accessed in the outermost loop
 } Scan;
 
@@ -60,7 +60,9 @@ static int by_size(const void *pa, const void *pb) {
   return a < b ? -1 : a > b;
 }
 
-static bool meet(const Life *a, const Life *b) { return a->first <= b->last && b->first <= a->last; }
+static bool meet(const Life *a, const Life *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
 
 // The lowest aligned offset where l meets none of the placed lives in both time and space.
 static int64_t place(Life **placed, int n, const Life *l) {
@@ -69,7 +71,8 @@ static int64_t place(Life **placed, int n, const Life *l) {
     moved = false;
     for (int i = 0; i < n; i++) {
       const Life *o = placed[i];
-      if (!meet(o, l) || at + l->bytes <= o->buf->offset || o->buf->offset + o->bytes <= at) continue;
+      if (!meet(o, l) || at + l->bytes <= o->buf->offset || o->buf->offset + o->bytes <= at)
+        continue;
       at = round_up(o->buf->offset + o->bytes, l->align);
       moved = true;
     }
@@ -92,7 +95,8 @@ static const char *advice(PassCtx *c, const Scan *s, int64_t total) {
   for (int n = stages - 1; n >= 1; n--) {
     int64_t bytes = total - per_stage * (stages - n);
     if (bytes <= limit)
-      return arena_printf(c->arena, "num_stages=%d instead of %d takes %lld", n, stages, (long long)bytes);
+      return arena_printf(c->arena, "num_stages=%d instead of %d takes %lld", n, stages,
+                          (long long)bytes);
   }
   return arena_printf(c->arena, "use smaller tiles: %s alone takes %lld", largest->buf->name,
                       (long long)largest->bytes);

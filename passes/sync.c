@@ -1,14 +1,14 @@
-// sync: block barriers (and waits for asynchronous copies) where two threads may touch the same bytes
-// with no barrier between, and nowhere else. Barriers are put one by one before the first conflict that
-// the walk finds, as far out as the two accesses' common block; then each that the others make
-// superfluous is taken out again.
+// sync: block barriers (and waits for asynchronous copies) where two threads may touch the same
+// bytes with no barrier between, and nowhere else. Barriers are put one by one before the first
+// conflict that the walk finds, as far out as the two accesses' common block; then each that the
+// others make superfluous is taken out again.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
 typedef struct {
   Sync *s;
   VEC(Stmt *) placed; // barriers; NULL where one was taken out
-  int own; // barriers that the program itself asked for
+  int own;            // barriers that the program itself asked for
 } Placer;
 
 // First path entry that only some threads enter (or that they repeat unequally); -1: none.
@@ -40,7 +40,8 @@ static bool separate(Placer *p) {
     sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, to->span, (int64_t)0));
     return true;
   }
-  // Right after a wait rather than late: a barrier there serves what the iteration issues next, too.
+  // Right after a wait rather than late: a barrier there serves what the iteration issues next,
+  // too.
   if (s->from->waited && s->from->path[at - 1] == parent) x = sync_next(parent, s->from->path[at]);
   Stmt *b = st_op(s->a, OP_SYNC, to->span);
   sync_insert(s->a, parent, x, b);
@@ -100,8 +101,14 @@ static void remark(Placer *p) {
 static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
   Var *other = var_new(a, "other", k->thread->type, VAR_THREAD, NO_SPAN);
-  Sync s = {.c = c, .a = a, .program = program, .kernel = k, .other = other,
-            .lets = {.arena = a}, .exact = {.arena = a}, .twins = {.arena = a}};
+  Sync s = {.c = c,
+            .a = a,
+            .program = program,
+            .kernel = k,
+            .other = other,
+            .lets = {.arena = a},
+            .exact = {.arena = a},
+            .twins = {.arena = a}};
   Placer p = {.s = &s};
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);

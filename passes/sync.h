@@ -1,5 +1,5 @@
-// What the files of the sync pass share: accesses that no barrier has separated yet, and the question
-// whether two of them conflict.
+// What the files of the sync pass share: accesses that no barrier has separated yet, and the
+// question whether two of them conflict.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_SYNC_H
 #define TLC_SYNC_H
@@ -17,8 +17,8 @@ typedef struct {
 typedef VEC(Private) Privates;
 typedef VEC(Expr *) Exprs;
 
-// Where an access lies: elements [index, index + count) of the buffer, by each thread that the guards
-// let through, for all values of the private variables.
+// Where an access lies: elements [index, index + count) of the buffer, by each thread that the
+// guards let through, for all values of the private variables.
 typedef struct {
   Expr *index;
   Exprs conds;
@@ -27,15 +27,15 @@ typedef struct {
 
 typedef struct {
   AccessMode mode;
-  bool async;   // of an asynchronous copy
-  bool waited;  // async: complete for its own thread, not yet visible to others
-  int commits;  // async: groups closed since it was issued, its own included
+  bool async;  // of an asynchronous copy
+  bool waited; // async: complete for its own thread, not yet visible to others
+  int commits; // async: groups closed since it was issued, its own included
   Buffer *buf;
   int64_t count;
   Place at;
-  Stmt **path;  // statements around it, outermost first, itself last
+  Stmt **path; // statements around it, outermost first, itself last
   int npath;
-  int depth;    // path entries of which the same instance still runs (cut at back edges)
+  int depth;        // path entries of which the same instance still runs (cut at back edges)
   const Stmt *loop; // whose back edge it crossed last
   int shifts;       // how often
   Place first;      // where it was before that
@@ -55,7 +55,7 @@ typedef struct {
   Expr *rest;         // of these and the thread alone
   bool exact;         // enumerated; else only facts bound it
   VEC(Hit) hits;
-  int64_t lo, hi;     // all bits touched lie in [lo, hi)
+  int64_t lo, hi; // all bits touched lie in [lo, hi)
 } Shape;
 
 typedef struct {
@@ -72,9 +72,9 @@ typedef struct {
   Subst twins;              // loop variable -> its stand-in in pending accesses
   Exprs conds;              // guards around the statement at hand
   VEC(Stmt *) path;
-  Privates around;          // loops around whose iterations are taken all at once
+  Privates around; // loops around whose iterations are taken all at once
   State state;
-  State *collect;           // when set: accesses go here and are not checked
+  State *collect; // when set: accesses go here and are not checked
   VEC(Shape *) shapes;
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
@@ -90,8 +90,8 @@ Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b);
 /* sync_enum.c */
 
 const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread);
-// With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same) of
-// y? True where that cannot be told.
+// With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same)
+// of y? True where that cannot be told.
 bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any);
 
 /* sync_flow.c */
@@ -112,8 +112,8 @@ void sync_remove(Stmt *parent, const Stmt *s);
 
 /* sync_split.c */
 
-// Rewrites the divergent statement path[at] of the conflict s->to so that a barrier can stand between
-// the two accesses. False after reporting that it cannot be done.
+// Rewrites the divergent statement path[at] of the conflict s->to so that a barrier can stand
+// between the two accesses. False after reporting that it cannot be done.
 bool sync_split(Sync *s, int at);
 // The two accesses belong to one statement: its loads become lets before it.
 void sync_split_leaf(Sync *s);

@@ -1,6 +1,6 @@
-// The conflict test. Addresses are affine: a part uniform over the block and a part of the thread and
-// private variables. Uniform parts are compared symbolically, the rest by its range and, when that does
-// not decide, by enumerating which thread touches which bits.
+// The conflict test. Addresses are affine: a part uniform over the block and a part of the thread
+// and private variables. Uniform parts are compared symbolically, the rest by its range and, when
+// that does not decide, by enumerating which thread touches which bits.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
@@ -43,17 +43,17 @@ static Kind classify(Sync *s, const Pending *acc, Expr *x) {
   return c.private ? KIND_PRIVATE : c.uniform ? KIND_UNIFORM : KIND_CONST;
 }
 
-// An address in bits: sum of base terms, a ring term slot * pitch where there is one, and `rest`, which
-// depends on the thread and private variables only.
+// An address in bits: sum of base terms, a ring term slot * pitch where there is one, and `rest`,
+// which depends on the thread and private variables only.
 typedef struct {
-  bool split;       // false: the parts could not be told apart; only lo and hi hold
-  Expr *base;       // uniform, the ring term left out
-  Expr *slot;       // floormod of something uniform; NULL: none
+  bool split; // false: the parts could not be told apart; only lo and hi hold
+  Expr *base; // uniform, the ring term left out
+  Expr *slot; // floormod of something uniform; NULL: none
   int64_t pitch;
   Expr *rest;
   const Shape *shape; // of rest
-  int64_t lo, hi;   // bits touched by rest (split), or by the whole address: [lo, hi)
-  int64_t bits;     // width of one access
+  int64_t lo, hi;     // bits touched by rest (split), or by the whole address: [lo, hi)
+  int64_t bits;       // width of one access
 } Address;
 
 static bool is_slot(const Expr *x) {
@@ -137,7 +137,9 @@ static Address address(Sync *s, const Pending *acc, const Var *thread) {
   return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index), thread);
 }
 
-static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) { return ahi <= blo || bhi <= alo; }
+static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) {
+  return ahi <= blo || bhi <= alo;
+}
 
 // Both in rings of the same pitch, neither leaving its slot?
 static bool same_ring(const Address *a, const Address *b, int64_t shift) {
@@ -153,16 +155,19 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
     Address *p[] = {&x, &y};
     const Pending *acc[] = {a, b};
     for (int i = 0; i < 2; i++) // whole ranges
-      if (p[i]->split) clip(s, subst_expr(&s->exact, acc[i]->at.index), dt_bits(acc[i]->buf->dtype), acc[i], p[i]);
+      if (p[i]->split)
+        clip(s, subst_expr(&s->exact, acc[i]->at.index), dt_bits(acc[i]->buf->dtype), acc[i], p[i]);
     return !apart(x.lo, x.hi, y.lo, y.hi);
   }
   int64_t wa = dt_bits(a->buf->dtype), wb = dt_bits(b->buf->dtype), shift = 0;
   bool level = wa == wb && ex_equal(x.base, y.base);
   Expr *diff = level ? ex_index(s->a, 0) : NULL;
-  if (!level) diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.base, ex_index(s->a, wb)),
-                                               ex_mul(s->a, x.base, ex_index(s->a, wa))));
+  if (!level)
+    diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.base, ex_index(s->a, wb)),
+                                           ex_mul(s->a, x.base, ex_index(s->a, wa))));
   if (!ex_const(diff, &shift)) return true;
-  bool equal = x.slot == y.slot || (x.slot && y.slot && x.pitch == y.pitch && ex_equal(x.slot, y.slot));
+  bool equal = x.slot == y.slot ||
+               (x.slot && y.slot && x.pitch == y.pitch && ex_equal(x.slot, y.slot));
   if (!equal) {
     if (!same_ring(&x, &y, shift)) return true;
     if (facts_distinct(s->facts, x.slot, y.slot)) return false;

@@ -1,5 +1,6 @@
-// Enumeration: which thread touches which bits, by running an address over the threads and the private
-// variables of an access. Kept by the shape of the address, which loops and guards leave alone.
+// Enumeration: which thread touches which bits, by running an address over the threads and the
+// private variables of an access. Kept by the shape of the address, which loops and guards leave
+// alone.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
@@ -154,13 +155,16 @@ static bool feasible(const Sync *s, const Pending *acc, const Shape *p) {
 
 static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest) {
   const Pending *q = p->acc;
-  if (q->buf->dtype != acc->buf->dtype || q->count != acc->count || !ex_equal(p->rest, rest)) return false;
-  if (q->at.conds.len != acc->at.conds.len || q->at.privates.len != acc->at.privates.len) return false;
+  if (q->buf->dtype != acc->buf->dtype || q->count != acc->count || !ex_equal(p->rest, rest))
+    return false;
+  if (q->at.conds.len != acc->at.conds.len || q->at.privates.len != acc->at.privates.len)
+    return false;
   for (int i = 0; i < acc->at.conds.len; i++)
     if (!ex_equal(q->at.conds.data[i], acc->at.conds.data[i])) return false;
   for (int i = 0; i < acc->at.privates.len; i++) {
     const Private *v = &q->at.privates.data[i], *w = &acc->at.privates.data[i];
-    if (v->var != w->var || !ex_equal(v->min, w->min) || !ex_equal(v->extent, w->extent)) return false;
+    if (v->var != w->var || !ex_equal(v->min, w->min) || !ex_equal(v->extent, w->extent))
+      return false;
   }
   return true;
 }
@@ -185,7 +189,8 @@ static int64_t mag(int64_t x) { return x < 0 ? -x : x; }
 
 bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
   enum { MAP_LIMIT = 1 << 20, NONE = -1, SEVERAL = -2 };
-  int64_t wx = dt_bits(x->acc->buf->dtype) * x->acc->count, wy = dt_bits(y->acc->buf->dtype) * y->acc->count;
+  int64_t wx = dt_bits(x->acc->buf->dtype) * x->acc->count,
+          wy = dt_bits(y->acc->buf->dtype) * y->acc->count;
   int64_t unit = gcd(gcd(dt_bits(x->acc->buf->dtype), dt_bits(y->acc->buf->dtype)), mag(shift));
   int64_t n = (x->hi - x->lo) / unit;
   if (unit < 4 || n > MAP_LIMIT) return true;

@@ -1,6 +1,7 @@
-// The walk: which accesses may have happened since the last barrier, on every path. Loops are taken all
-// at once where nothing in them conflicts; else their body is walked again until what may be pending at
-// its head stops growing, accesses of earlier iterations being expressed in the current one's variable.
+// The walk: which accesses may have happened since the last barrier, on every path. Loops are taken
+// all at once where nothing in them conflicts; else their body is walked again until what may be
+// pending at its head stops growing, accesses of earlier iterations being expressed in the current
+// one's variable.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
@@ -20,8 +21,8 @@ static bool same_place(const Place *a, const Place *b) {
 
 static bool same(const Pending *a, const Pending *b) {
   return a->mode == b->mode && a->buf == b->buf && a->async == b->async && a->waited == b->waited &&
-         a->count == b->count && a->depth == b->depth && a->path[a->npath - 1] == b->path[b->npath - 1] &&
-         same_place(&a->at, &b->at);
+         a->count == b->count && a->depth == b->depth &&
+         a->path[a->npath - 1] == b->path[b->npath - 1] && same_place(&a->at, &b->at);
 }
 
 // False when an equal entry was there already. Of equal ones the fewest commits count.
@@ -84,7 +85,8 @@ static Place place_subst(Sync *s, const Place *p, const Subst *by) {
   for (int i = 0; i < p->conds.len; i++) vec_push(s->a, &q.conds, subst_expr(by, p->conds.data[i]));
   for (int i = 0; i < p->privates.len; i++) {
     Private r = p->privates.data[i];
-    vec_push(s->a, &q.privates, ((Private){r.var, subst_expr(by, r.min), subst_expr(by, r.extent)}));
+    vec_push(s->a, &q.privates,
+             ((Private){r.var, subst_expr(by, r.min), subst_expr(by, r.extent)}));
   }
   return q;
 }
@@ -175,7 +177,8 @@ static void visit_accesses(Sync *s, Stmt *x) {
   }
   for (int i = 0; i < leaf.now.len && !s->from; i++) check(s, leaf.now.data[i]);
   check_within(s, &leaf.now);
-  for (int i = 0; i < leaf.now.len && !s->from; i++) add(s, &s->state, as_pending(s, leaf.now.data[i]));
+  for (int i = 0; i < leaf.now.len && !s->from; i++)
+    add(s, &s->state, as_pending(s, leaf.now.data[i]));
 }
 
 /* loops */
@@ -218,8 +221,8 @@ static bool mentions(const Place *p, const Var *v) {
   return false;
 }
 
-// Moves p one iteration of the loop into the past; few steps are told apart, beyond them (`leave` too)
-// the access stands for any iteration.
+// Moves p one iteration of the loop into the past; few steps are told apart, beyond them (`leave`
+// too) the access stands for any iteration.
 static void shift(Sync *s, const Stmt *loop, Pending *p, bool leave) {
   Var *k = loop->u.loop.var[0];
   if (p->loop != loop) {
@@ -259,8 +262,8 @@ static int in_flight(const State *x) {
   return n;
 }
 
-// Iterations 0, 1, ... `exact - 1` one by one: what a prologue issued is told apart from the ring. True
-// when the loop has no more.
+// Iterations 0, 1, ... `exact - 1` one by one: what a prologue issued is told apart from the ring.
+// True when the loop has no more.
 static bool exact_passes(Sync *s, Stmt *x, int exact, State *exits) {
   int64_t trips;
   bool known = ex_const(x->u.loop.extent[0], &trips);
@@ -338,9 +341,9 @@ static void visit_if(Sync *s, Stmt *x) {
   s->state = entry;
   if (x->u.branch.no && !uniform_expr(s->uniform, x->u.branch.cond)) merge(s, &s->state, &yes);
   if (x->u.branch.no) {
-    Expr *not = ex_un(s->a, UN_NOT, cond);
-    facts_push_cond(s->facts, not);
-    vec_push(s->a, &s->conds, not);
+    Expr *other = ex_un(s->a, UN_NOT, cond);
+    facts_push_cond(s->facts, other);
+    vec_push(s->a, &s->conds, other);
     visit(s, x->u.branch.no);
     s->conds.len = n;
     facts_pop(s->facts, mark);

@@ -1,13 +1,13 @@
-// Divergent branches that need a barrier inside are split around it: `if c { a; b }` becomes
-// `let p = c; if p { a }; <barrier>; if p { b }`. Lets that b needs are computed outside, behind a
-// select that evaluates them only where p holds. Loops and branches within are entered the same way.
+// Divergent branches that need a barrier inside are split around it: `if c { a; b }` becomes `let p
+// = c; if p { a }; <barrier>; if p { b }`. Lets that b needs are computed outside, behind a select
+// that evaluates them only where p holds. Loops and branches within are entered the same way.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
 typedef struct {
   Sync *s;
-  Stmt *out;    // what replaces the statement
-  Stmt *group;  // statements waiting to be put under `when`
+  Stmt *out;   // what replaces the statement
+  Stmt *group; // statements waiting to be put under `when`
   Expr *when;
 } Split;
 
@@ -25,7 +25,9 @@ static Expr *named(Split *p, const char *name, Expr *value) {
   return ex_var(a, v);
 }
 
-static Expr *zero(Arena *a, DType t) { return dt_is_float(t) ? ex_float(a, t, 0) : ex_int(a, t, 0); }
+static Expr *zero(Arena *a, DType t) {
+  return dt_is_float(t) ? ex_float(a, t, 0) : ex_int(a, t, 0);
+}
 
 static void add_let(Split *p, Stmt *let) {
   Arena *a = p->s->a;
@@ -92,19 +94,19 @@ bool sync_split(Sync *s, int at) {
   Expr *cond = named(&p, "taken", x->u.branch.cond);
   Stmt *yes = x->u.branch.yes, *no = x->u.branch.no;
   bool in_yes = to->path[at + 1] == yes, across = common == at + 1;
-  Expr *not = ex_un(s->a, UN_NOT, cond);
+  Expr *other = ex_un(s->a, UN_NOT, cond);
   const Stmt *child = across ? NULL : to->path[at + 2];
   bool deep = common > at + 2;
   if (in_yes && no) {
     p.when = cond;
     if (!open_block(&p, yes, child, deep)) return refuse(s, "loop");
-    st_add(s->a, p.out, st_if(s->a, not, no, NULL, x->span));
+    st_add(s->a, p.out, st_if(s->a, other, no, NULL, x->span));
   } else if (in_yes) {
     p.when = cond;
     if (!open_block(&p, yes, child, deep)) return refuse(s, "loop");
   } else {
     st_add(s->a, p.out, st_if(s->a, cond, yes, NULL, x->span));
-    p.when = named(&p, "other", not);
+    p.when = named(&p, "other", other);
     if (!open_block(&p, no, child, deep)) return refuse(s, "loop");
   }
   for (int i = 0; i < p.out->u.block.len; i++) sync_insert(s->a, parent, x, p.out->u.block.data[i]);

@@ -1,5 +1,6 @@
-// tidy: what lowering left behind goes: decided conditions, unused lets, registers nothing reads. Index
-// arithmetic stays exact: the emitter asks facts_bounds for its width, 32 bits where that is proved.
+// tidy: what lowering left behind goes: decided conditions, unused lets, registers nothing reads.
+// Index arithmetic stays exact: the emitter asks facts_bounds for its width, 32 bits where that is
+// proved.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 

@@ -1,5 +1,5 @@
-// Which expressions have one value for all threads of a block: a fixpoint over what the thread index,
-// per-thread arrays and control that depends on them can reach.
+// Which expressions have one value for all threads of a block: a fixpoint over what the thread
+// index, per-thread arrays and control that depends on them can reach.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -100,8 +100,7 @@ static void visit_op(Uniform *u, Stmt *s) {
 static void visit_store(Uniform *u, Stmt *s) {
   Buffer *b = s->u.store.buf;
   bool varying = u->varying_depth > 0 || !uniform_expr(u, s->u.store.value);
-  for (int i = 0; i < s->u.store.n; i++)
-    varying = varying || !uniform_expr(u, s->u.store.idx[i]);
+  for (int i = 0; i < s->u.store.n; i++) varying = varying || !uniform_expr(u, s->u.store.idx[i]);
   if (b->scope == SC_GLOBAL || b->scope == SC_FRAGMENT || (per_thread(b) && varying))
     mark_buf(u, b);
 }

@@ -59,7 +59,8 @@ static inline void bench_begin(Level level, int threads, int gx, int gy) {
   k->level = level;
   k->body = block();
   vec_push(T.a, &T.p->kernels, k);
-  T.c = (PassCtx){.arena = T.a, .diags = T.diags, .target = target_find("sm_80"), .plan = plan_new(T.a)};
+  T.c = (PassCtx){
+      .arena = T.a, .diags = T.diags, .target = target_find("sm_80"), .plan = plan_new(T.a)};
 }
 
 static inline Buffer *buffer(const char *name, DType t, Scope s, int n, Expr *d0, Expr *d1) {
@@ -104,7 +105,9 @@ static inline Stmt *gemm(Region *a, Region *b, Buffer *c, int ta, int tb, GemmPo
   return st_op(T.a, OP_GEMM, NO_SPAN, a, b, whole(c), (int64_t)ta, (int64_t)tb, (int64_t)policy,
                ex_bool(T.a, false));
 }
-static inline Var *loop_var(const char *name) { return var_new(T.a, name, DT_INDEX, VAR_LOOP, NO_SPAN); }
+static inline Var *loop_var(const char *name) {
+  return var_new(T.a, name, DT_INDEX, VAR_LOOP, NO_SPAN);
+}
 static inline Stmt *loop(LoopKind kind, Var *v, Expr *min, Expr *n, Stmt *body) {
   return st_for(T.a, kind, v, min, n, body, NO_SPAN);
 }

@@ -77,8 +77,8 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("check");
   TCase *t = tcase_create("tir");
-  const TTest *const tests[] = {threads, grid, gemm_shape, gemm_operand, copy_extents,
-                                tile_in_parallel, atomic_type};
+  const TTest *const tests[] = {
+      threads, grid, gemm_shape, gemm_operand, copy_extents, tile_in_parallel, atomic_type};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

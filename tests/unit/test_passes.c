@@ -74,8 +74,8 @@ START_TEST(read_then_overwrite) {
     Buffer *acc = buffer("acc", DT_F32, SC_FRAGMENT, 2, I(1), I(32));
     Var *k = loop_var("k"), *i = loop_var("i");
     Expr *at[] = {I(0), V(i)};
-    Stmt *sum = st_store(T.a, acc, at, 2,
-                         add(ex_load(T.a, acc, at, 2), ex_load(T.a, S, at, 2)), NO_SPAN);
+    Stmt *sum =
+        st_store(T.a, acc, at, 2, add(ex_load(T.a, acc, at, 2), ex_load(T.a, S, at, 2)), NO_SPAN);
     Stmt *body = block();
     put(body, loop(LOOP_PARALLEL, i, I(0), I(32), sum));
     put(body, copy(box(src, V(k), I(0), 1, 32), whole(S)));
@@ -115,8 +115,8 @@ static void build_outliving(int n1, int s1, int n2, int s2, int outer, bool dyna
   for (int j = 0; j < 2; j++) {
     Var *k = loop_var("k"), *i = loop_var("i");
     Expr *at[] = {I(0), V(i)};
-    Stmt *sum = st_store(T.a, acc, at, 2,
-                         add(ex_load(T.a, acc, at, 2), ex_load(T.a, S, at, 2)), NO_SPAN);
+    Stmt *sum =
+        st_store(T.a, acc, at, 2, add(ex_load(T.a, acc, at, 2), ex_load(T.a, S, at, 2)), NO_SPAN);
     Stmt *body = block();
     put(body, copy(box(src, add(V(k), V(o)), I(0), 1, 32), whole(S)));
     put(body, loop(LOOP_PARALLEL, i, I(0), I(32), sum));
@@ -135,7 +135,8 @@ START_TEST(outliving) {
   for (size_t t = 0; t < LEN(trips); t++) {
     for (size_t s = 0; s < LEN(stages); s++) {
       for (int form = 0; form < 4; form++) {
-        build_outliving(trips[t][0], stages[s][0], trips[t][1], stages[s][1], form & 1 ? 3 : 1, form & 2);
+        build_outliving(trips[t][0], stages[s][0], trips[t][1], stages[s][1], form & 1 ? 3 : 1,
+                        form & 2);
         expect_same();
         arena_free(T.a);
       }
@@ -149,7 +150,8 @@ START_TEST(nested) {
   for (int form = 0; form < 36; form++) {
     int s1 = form % 3 + 1, s2 = form / 3 % 4, n2 = form / 12 * 2;
     bench_begin(LEVEL_TILE, 32, 1, 1);
-    Buffer *P = param("P", DT_F32, 2, I(8), I(32), 256), *Q = param("Q", DT_F32, 2, I(16), I(32), 512);
+    Buffer *P = param("P", DT_F32, 2, I(8), I(32), 256),
+           *Q = param("Q", DT_F32, 2, I(16), I(32), 512);
     Buffer *out = param("out", DT_F32, 2, I(1), I(32), 32);
     ints(0, DT_F32, 256, 9);
     ints(1, DT_F32, 512, 5);
@@ -180,14 +182,16 @@ START_TEST(address_lets) {
     int stages = form % 4;
     bool changed = form / 4;
     bench_begin(LEVEL_TILE, 32, 1, 1);
-    Buffer *src = param("src", DT_F32, 2, I(8), I(32), 256), *table = param("table", DT_I32, 1, I(8), NULL, 8);
+    Buffer *src = param("src", DT_F32, 2, I(8), I(32), 256),
+           *table = param("table", DT_I32, 1, I(8), NULL, 8);
     Buffer *out = param("out", DT_F32, 2, I(1), I(32), 32);
     ints(0, DT_F32, 256, 9);
     for (int r = 0; r < 8; r++) ((int32_t *)T.arg[1].data)[r] = (r * 5 + 3) % 8;
     Buffer *S = buffer("S", DT_F32, SC_SHARED, 2, I(1), I(32));
     Buffer *acc = buffer("acc", DT_F32, SC_FRAGMENT, 2, I(1), I(32));
     Buffer *pos = buffer("pos", DT_INDEX, SC_LOCAL, 1, I(1), NULL);
-    Var *k = loop_var("k"), *i = loop_var("i"), *row = var_new(T.a, "row", DT_INDEX, VAR_LET, NO_SPAN);
+    Var *k = loop_var("k"), *i = loop_var("i"),
+        *row = var_new(T.a, "row", DT_INDEX, VAR_LET, NO_SPAN);
     Expr *at[] = {I(0), V(i)}, *zero[] = {I(0)}, *kk[] = {V(k)};
     Stmt *sum = st_store(T.a, acc, at, 2,
                          add(mul(ex_load(T.a, acc, at, 2), 2), ex_load(T.a, S, at, 2)), NO_SPAN);
@@ -212,7 +216,8 @@ END_TEST
 /* raster */
 
 // LANGUAGE.md 6.8, transcribed.
-static void raster_formula(int bx, int by, int gx, int gy, int panel, bool column, int *row, int *col) {
+static void raster_formula(int bx, int by, int gx, int gy, int panel, bool column, int *row,
+                           int *col) {
   int block_idx = bx + by * gx, grid = gx * gy, P = panel * (column ? gy : gx);
   int off = block_idx % P, p = block_idx / P, total = (grid + P - 1) / P;
   int g = column ? gy : gx, stride = p + 1 < total ? panel : (grid - p * P) / g;
@@ -229,8 +234,8 @@ START_TEST(raster) {
           bench_begin(LEVEL_TILE, 32, gx, gy);
           T.k->raster_panel = panel;
           T.k->raster_column = form;
-          // What each hardware block computes for (bx, by): stored at its own place, which is also the
-          // oracle's block order, through an atomic counter.
+          // What each hardware block computes for (bx, by): stored at its own place, which is also
+          // the oracle's block order, through an atomic counter.
           Buffer *out = param("out", DT_I32, 2, I(gy), I(gx), gx * gy);
           Expr *b[] = {V(T.k->block[1]), V(T.k->block[0])};
           put(T.k->body, st_store(T.a, out, b, 2, I(1), NO_SPAN));

@@ -11,10 +11,13 @@ static Stmt *when(Expr *c, Stmt *yes, Stmt *no) { return st_if(T.a, c, yes, no, 
 static Stmt *commit(void) { return st_op(T.a, OP_ASYNC_COMMIT, NO_SPAN); }
 static Stmt *wait_for(int n) { return st_op(T.a, OP_ASYNC_WAIT, NO_SPAN, (int64_t)n); }
 static Stmt *cp_async(Buffer *src, Expr *i, Buffer *dst, Expr *j, int n) {
-  return st_op(T.a, OP_CP_ASYNC, NO_SPAN, region_flat(T.a, src, i, n), region_flat(T.a, dst, j, n), I(n));
+  return st_op(T.a, OP_CP_ASYNC, NO_SPAN, region_flat(T.a, src, i, n), region_flat(T.a, dst, j, n),
+               I(n));
 }
 static Expr *flip(Expr *x) { return bin(BIN_BITXOR, x, I(1)); }
-static Buffer *global(const char *name, DType t, int64_t n) { return param(name, t, 1, I(n), NULL, n); }
+static Buffer *global(const char *name, DType t, int64_t n) {
+  return param(name, t, 1, I(n), NULL, n);
+}
 
 // Runs smem and sync, then the emulator under several schedules; returns the number of barriers.
 static int synced(bool clean) {
@@ -68,8 +71,10 @@ static void build_ring(int stages, int n, bool dynamic) {
   Stmt *body = block();
   Expr *slot = mul(rem(V(k), stages), THREADS), *ahead = add(V(k), I(stages - 1));
   if (stages >= 2) put(body, wait_for(stages - 2));
-  put(body, when(lt(ahead, trips), cp_async(in, add(mul(ahead, THREADS), tx()), S,
-                                            add(mul(rem(ahead, stages), THREADS), tx()), 1), NULL));
+  put(body, when(lt(ahead, trips),
+                 cp_async(in, add(mul(ahead, THREADS), tx()), S,
+                          add(mul(rem(ahead, stages), THREADS), tx()), 1),
+                 NULL));
   put(body, commit());
   if (stages < 2) put(body, wait_for(0));
   put(body, store(acc, I(0), add(at(acc, I(0)), at(S, add(slot, flip(tx()))))));
@@ -107,7 +112,8 @@ START_TEST(missing_wait) {
     StmtVec old = body->u.block;
     body->u.block = (StmtVec){0};
     for (int i = 0; i < old.len; i++)
-      if (old.data[i]->kind != ST_OP || old.data[i]->u.op.op != OP_ASYNC_WAIT) put(body, old.data[i]);
+      if (old.data[i]->kind != ST_OP || old.data[i]->u.op.op != OP_ASYNC_WAIT)
+        put(body, old.data[i]);
     ck_assert_int_ge(synced(true), 1);
     ck_assert_int_ge(count(first_loop(), OP_ASYNC_WAIT), 1);
     arena_free(T.a);
@@ -158,7 +164,8 @@ static void build_inside(int form) {
   Var *x = var_new(T.a, "x", DT_I32, VAR_LET, NO_SPAN), *r = loop_var("r");
   Stmt *no = block(), *yes = block(), *in = block();
   put(yes, store(out, tx(), I(-1)));
-  put(in, st_let(T.a, x, bin(BIN_MUL, ex_cast(T.a, DT_I32, tx()), ex_int(T.a, DT_I32, 3)), NO_SPAN));
+  put(in,
+      st_let(T.a, x, bin(BIN_MUL, ex_cast(T.a, DT_I32, tx()), ex_int(T.a, DT_I32, 3)), NO_SPAN));
   put(in, store(S, tx(), V(x)));
   Expr *got = bin(BIN_ADD, at(S, flip(tx())), V(x));
   put(in, store(out, tx(), got));
@@ -200,8 +207,8 @@ START_TEST(atomic_neighbour) {
   bench_begin(LEVEL_THREAD, 64, 1, 1);
   Buffer *out = global("out", DT_I32, 64), *S = flat("S", DT_I32, SC_SHARED, 64);
   put(T.k->body, store(S, flip(tx()), I(0)));
-  put(T.k->body, st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, S, tx(), 1), ex_int(T.a, DT_I32, 1),
-                       (int64_t)ATOMIC_ADD));
+  put(T.k->body, st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, S, tx(), 1),
+                       ex_int(T.a, DT_I32, 1), (int64_t)ATOMIC_ADD));
   put(T.k->body, store(out, tx(), at(S, flip(tx()))));
   ck_assert_int_eq(synced(true), 2);
   for (int i = 0; i < 64; i++) ck_assert_int_eq(((int32_t *)T.arg[0].data)[i], 1);
@@ -310,9 +317,19 @@ int main(void) {
   Suite *s = suite_create("sync");
   TCase *t = tcase_create("thread");
   tcase_set_timeout(t, 120);
-  const TTest *const tests[] = {one_barrier_an_iteration, missing_wait, divergent_apart,
-    divergent_alone, divergent_split, divergent_loop, atomic_neighbour, rotate_in_place,
-    thread_private, global_memory, lifetimes, lifetimes_in_loops, smem_limit};
+  const TTest *const tests[] = {one_barrier_an_iteration,
+                                missing_wait,
+                                divergent_apart,
+                                divergent_alone,
+                                divergent_split,
+                                divergent_loop,
+                                atomic_neighbour,
+                                rotate_in_place,
+                                thread_private,
+                                global_memory,
+                                lifetimes,
+                                lifetimes_in_loops,
+                                smem_limit};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
