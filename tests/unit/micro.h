@@ -286,23 +286,33 @@ static inline void micro_vmov(Micros *s) {
   }
 }
 
-// Copies of w bytes with every number of valid bytes: thread t reads t % (w + 1).
-static inline void micro_cp_async(Micros *s, int w, bool whole) {
-  micro_begin(s, arena_printf(s->a, "cp_async%s_%d", whole ? "" : "_zfill", w), MICRO_THREADS,
+typedef enum { COPY_WHOLE, COPY_SOME, COPY_OR_NOT } MicroCopy;
+
+// How many of n elements this thread copies: all; every number; all or none.
+static inline Expr *micro_valid(Micros *s, MicroCopy how, int n) {
+  Arena *a = s->a;
+  if (how == COPY_WHOLE) return micro_i(s, n);
+  if (how == COPY_SOME) return ex_floormod(a, micro_tx(s), micro_i(s, n + 1));
+  return ex_select(a, ex_lt(a, micro_tx(s), micro_i(s, 20)), micro_i(s, n), micro_i(s, 0));
+}
+
+// Copies of w bytes, as elements of t.
+static inline void micro_cp_async(Micros *s, DType t, int w, MicroCopy how) {
+  micro_begin(s, arena_printf(s->a, "cp_async%d_%s_%d", how, dt_name(t), w), MICRO_THREADS,
               MICRO_BLOCKS);
   Arena *a = s->a;
-  Buffer *sh = micro_shared(s, "S", DT_U8, w * MICRO_THREADS);
-  Buffer *A = micro_param(s, "A", DT_U8, MICRO_N * w, 0), *C = micro_out(s, DT_U8, MICRO_N * w, 0);
+  int n = w / dt_bytes(t);
+  Buffer *sh = micro_shared(s, "S", t, n * MICRO_THREADS);
+  Buffer *A = micro_param(s, "A", t, MICRO_N * n, 0), *C = micro_out(s, t, MICRO_N * n, 0);
   micro_fill(s, A);
-  Expr *g = ex_mul(a, s->m->at, micro_i(s, w)), *t = ex_mul(a, micro_tx(s), micro_i(s, w));
-  Expr *valid = whole ? micro_i(s, w) : ex_floormod(a, micro_tx(s), micro_i(s, w + 1));
-  micro_put(s, st_op(a, OP_CP_ASYNC, NO_SPAN, micro_region(s, A, g, w), micro_region(s, sh, t, w),
-                     valid));
+  Expr *g = ex_mul(a, s->m->at, micro_i(s, n)), *to = ex_mul(a, micro_tx(s), micro_i(s, n));
+  micro_put(s, st_op(a, OP_CP_ASYNC, NO_SPAN, micro_region(s, A, g, n), micro_region(s, sh, to, n),
+                     micro_valid(s, how, n)));
   micro_put(s, st_op(a, OP_ASYNC_COMMIT, NO_SPAN));
   micro_put(s, st_op(a, OP_ASYNC_COMMIT, NO_SPAN));
   micro_put(s, st_op(a, OP_ASYNC_WAIT, NO_SPAN, (int64_t)1));
-  for (int i = 0; i < w; i++) {
-    Expr *at = ex_add(a, t, micro_i(s, i));
+  for (int i = 0; i < n; i++) {
+    Expr *at = ex_add(a, to, micro_i(s, i));
     micro_store(s, C, ex_add(a, g, micro_i(s, i)), micro_load(s, sh, at));
   }
 }
@@ -399,8 +409,10 @@ static inline void micro_vatomic(Micros *s, DType t, int n) {
 static inline void micro_memory_all(Micros *s) {
   micro_vmov(s);
   for (int w = 4; w <= 16; w *= 2) {
-    micro_cp_async(s, w, true);
-    micro_cp_async(s, w, false);
+    for (int how = COPY_WHOLE; how <= COPY_OR_NOT; how++) {
+      micro_cp_async(s, DT_U8, w, (MicroCopy)how);
+      micro_cp_async(s, w == 8 ? DT_F32 : DT_F16, w, (MicroCopy)how);
+    }
   }
   for (int num = 1; num <= 4; num *= 2) {
     micro_ldmatrix(s, num, 0);
