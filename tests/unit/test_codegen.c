@@ -145,6 +145,18 @@ START_TEST(symbolic_product_is_64_bit) {
 }
 END_TEST
 
+// int32 wraps in the IR, and is undefined in C++ where it leaves the range.
+START_TEST(int32_is_infix_only_where_it_fits) {
+  Buffer *A = param("A", DT_I32, 128);
+  Expr *t = ex_cast(T.a, DT_I32, tx()), *unknown = at(A, element());
+  body(store(A, element(), bin(BIN_ADD, bin(BIN_MUL, t, ex_int(T.a, DT_I32, 5)), t)));
+  body(store(A, element(), bin(BIN_MUL, unknown, t)));
+  emitted();
+  has("] = tx * 5 + tx;");
+  has("] = tlc_mul(A[bx * 64 + tx], tx);");
+}
+END_TEST
+
 /* ------------------------------------------------------------------ statements */
 
 START_TEST(branches_and_loops) {
@@ -442,6 +454,7 @@ static void add_tests(TCase *t) {
   tcase_add_test(t, small_index_is_int);
   tcase_add_test(t, large_constant_index_is_64_bit);
   tcase_add_test(t, symbolic_product_is_64_bit);
+  tcase_add_test(t, int32_is_infix_only_where_it_fits);
   tcase_add_test(t, branches_and_loops);
   tcase_add_test(t, assume_traps_only_under_g);
   tcase_add_test(t, marks);
