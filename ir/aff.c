@@ -26,7 +26,8 @@ bool aff_add(Aff *x, const Aff *y, int64_t scale) {
   Aff r;
   r.n = 0;
   int64_t p;
-  if (__builtin_mul_overflow(y->c, scale, &p) || __builtin_add_overflow(x->c, p, &r.c)) return false;
+  if (__builtin_mul_overflow(y->c, scale, &p) || __builtin_add_overflow(x->c, p, &r.c))
+    return false;
   if (r.c == INT64_MIN) return false;
   for (int i = 0, j = 0; i < x->n || j < y->n;) {
     bool left = j == y->n || (i < x->n && x->t[i].atom <= y->t[j].atom);
@@ -267,7 +268,9 @@ static bool split_factor(Facts *f, const Aff *x, int factor, Aff *with, Aff *wit
       for (int k = 0, m = 0; k < n; k++) {
         if (k != at) rest.factor[m++] = list[k];
       }
-      one = n == 1 ? aff_const(1) : n == 2 ? aff_atom(rest.factor[0]) : aff_atom(atom_intern(f, &rest));
+      one = n == 1   ? aff_const(1)
+            : n == 2 ? aff_atom(rest.factor[0])
+                     : aff_atom(atom_intern(f, &rest));
     }
     if (!aff_add(at < n ? with : without, &one, x->t[i].coeff)) return false;
   }
@@ -278,7 +281,9 @@ static bool split_factor(Facts *f, const Aff *x, int factor, Aff *with, Aff *wit
 static void order_terms(Facts *f, const Aff *x, Term *out) {
   for (int i = 0; i < x->n; i++) {
     Term t = x->t[i];
-    int64_t size = atom_at(f, t.atom)->kind == AT_PROD ? INT64_MAX : t.coeff < 0 ? -t.coeff : t.coeff;
+    int64_t size = atom_at(f, t.atom)->kind == AT_PROD ? INT64_MAX
+                   : t.coeff < 0                       ? -t.coeff
+                                                       : t.coeff;
     int j = i;
     for (; j > 0; j--) {
       int64_t c = out[j - 1].coeff < 0 ? -out[j - 1].coeff : out[j - 1].coeff;

@@ -42,7 +42,9 @@ static Range times(Range x, Range y) {
   return r;
 }
 
-static int64_t py_div(int64_t a, int64_t b) { return b > 0 ? floor_div64(a, b) : floor_div64(-a, -b); }
+static int64_t py_div(int64_t a, int64_t b) {
+  return b > 0 ? floor_div64(a, b) : floor_div64(-a, -b);
+}
 
 static Range quotient(Range x, Range y) {
   if (y.lo <= 0 && y.hi >= 0) return everything;

@@ -89,7 +89,8 @@ bool aff_floordiv(Facts *f, Aff *out, const Aff *x, int64_t d) {
   int64_t g, divisor;
   if (known_multiples(f, &low, d, &h, &l)) {
     Aff part;
-    if (!aff_floordiv(f, &rest, &h, d) || !aff_floordiv(f, &part, &l, d) || !aff_add(&rest, &part, 1))
+    if (!aff_floordiv(f, &rest, &h, d) || !aff_floordiv(f, &part, &l, d) ||
+        !aff_add(&rest, &part, 1))
       return false;
   } else if ((g = granule(f, &low, d, &h, &l)) > 1) {
     if (!aff_floordiv(f, &rest, &h, d / g)) return false;
@@ -232,7 +233,8 @@ int64_t expr_divisor(Facts *f, Expr *x, int depth) {
   bool known = to_aff(f, x->u.bin.a, &p) && to_aff(f, x->u.bin.b, &q);
   f->dividing = false;
   if (!known) return 1;
-  int64_t a = pow2_part(aff_divisor(f, &p, depth - 1)), b = pow2_part(aff_divisor(f, &q, depth - 1));
+  int64_t a = pow2_part(aff_divisor(f, &p, depth - 1)),
+          b = pow2_part(aff_divisor(f, &q, depth - 1));
   if (!a || !b) return a ? (either ? 0 : a) : either ? 0 : b; // one side is the constant 0
   return either ? (a > b ? a : b) : (a < b ? a : b);
 }

@@ -143,7 +143,8 @@ static Expr *chain_identity(Arena *a, BinOp op, Expr *x, int64_t c) {
   if (__builtin_add_overflow(op == BIN_ADD ? c : -c, inner == BIN_ADD ? c1 : -c1, &r) ||
       r == INT64_MIN)
     return NULL;
-  return r < 0 ? ex_bin(a, BIN_SUB, base, ex_index(a, -r)) : ex_bin(a, BIN_ADD, base, ex_index(a, r));
+  return r < 0 ? ex_bin(a, BIN_SUB, base, ex_index(a, -r))
+               : ex_bin(a, BIN_ADD, base, ex_index(a, r));
 }
 
 static Expr *float_identity(BinOp op, Expr *x, Expr *y) {
@@ -214,7 +215,8 @@ static bool holds(DType to, DType from) {
 Expr *ex_cast(Arena *a, DType t, Expr *x) {
   if (x->type == t) return x;
   if (x->kind == EX_INT)
-    return dt_is_float(t) ? ex_float(a, t, fold_to_float(t, x->type, x->u.i)) : ex_int(a, t, x->u.i);
+    return dt_is_float(t) ? ex_float(a, t, fold_to_float(t, x->type, x->u.i))
+                          : ex_int(a, t, x->u.i);
   if (x->kind == EX_FLOAT)
     return dt_is_float(t) ? ex_float(a, t, x->u.f) : ex_int(a, t, fold_to_int(t, x->u.f));
   if (x->kind == EX_CAST && x->u.cast->type == t && holds(x->type, t)) return x->u.cast;

@@ -132,7 +132,8 @@ static void push_parts(Facts *f, Expr *c) {
 
 void facts_push_cond(Facts *f, Expr *cond) {
   if (!cond || cond->kind == EX_INT || cond->type != DT_BOOL) return;
-  bool both = cond->kind == EX_BINARY && (cond->u.bin.op == BIN_AND || cond->u.bin.op == BIN_BITAND);
+  bool both =
+      cond->kind == EX_BINARY && (cond->u.bin.op == BIN_AND || cond->u.bin.op == BIN_BITAND);
   if (both) {
     facts_push_cond(f, cond->u.bin.a);
     facts_push_cond(f, cond->u.bin.b);

@@ -1,6 +1,7 @@
-// The inside of Facts, shared by the files of the affine module: aff.c, divmod.c, to_aff.c, bounds.c,
-// facts.c, prove.c, simplify.c. An Aff is an exact integer sum over interned atoms; it never holds an
-// overflowed number: operations that would overflow report failure, and callers then know nothing.
+// The inside of Facts, shared by the files of the affine module: aff.c, divmod.c, to_aff.c,
+// bounds.c, facts.c, prove.c, simplify.c. An Aff is an exact integer sum over interned atoms; it
+// never holds an overflowed number: operations that would overflow report failure, and callers then
+// know nothing.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_FACTS_H
 #define TLC_FACTS_H

@@ -15,7 +15,7 @@ void ptrmap_set(PtrMap *m, const void *key, void *value);
 
 /* fold.c: arithmetic on constants; false where the result is not to be folded */
 
-int64_t fold_wrap(DType t, int64_t v);    // into the range of t; index and 64-bit types are unchanged
+int64_t fold_wrap(DType t, int64_t v); // into the range of t; index and 64-bit types are unchanged
 double fold_round(DType t, double v);     // to the nearest value of float type t
 bool fold_int(BinOp op, DType t, int64_t x, int64_t y, int64_t *out);
 bool fold_float(BinOp op, DType t, double x, double y, double *out); // arithmetic only

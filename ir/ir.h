@@ -80,8 +80,8 @@ typedef enum {
              // and an error at THREAD level
   EX_UNARY,
   EX_BINARY,
-  EX_CAST,   // value conversion: float->int truncates and saturates; float->narrower float rounds to
-             // nearest even (fp8: saturates to finite); int->int wraps; anything->bool is != 0
+  EX_CAST,   // value conversion: float->int truncates and saturates; float->narrower float rounds
+             // to nearest even (fp8: saturates to finite); int->int wraps; anything->bool is != 0
   EX_SELECT, // only the taken side is evaluated
   EX_MATH,
 } ExprKind;
@@ -286,17 +286,19 @@ Stmt *st_for_n(Arena *a, LoopKind kind, int nvars, Var **v, Expr **min, Expr **e
 Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span);
 Stmt *st_let(Arena *a, Var *v, Expr *value, Span span);
 Stmt *st_store(Arena *a, Buffer *b, Expr **idx, int n, Expr *value, Span span);
-Stmt *st_op(Arena *a, OpCode op, Span span, ...); // operands in table order: Region*, Expr*, int64_t
+// The operands in table order: Region*, Expr*, int64_t.
+Stmt *st_op(Arena *a, OpCode op, Span span, ...);
 Stmt *st_assume(Arena *a, Expr *cond, Span span);
 Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span);
-Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n, Span span);
+Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n,
+                Span span);
 Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
 Region *region_whole(Arena *a, Buffer *b);
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
-void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // expressions of s itself only
+void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
 // Rebuilds a tree bottom-up: f gets each statement after its children and returns what replaces it
 // (NULL: nothing).
 Stmt *st_rewrite(Arena *a, Stmt *s, Stmt *(*f)(void *ctx, Stmt *s), void *ctx);
@@ -367,11 +369,11 @@ typedef struct {
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 void ir_roles(Program *p); // computes every Param.role from the accesses
 
-/* print.c, read.c: the text form. Printing then reading gives an equal program; printing again gives
-   the same bytes. */
+/* print.c, read.c: the text form. Printing then reading gives an equal program; printing again
+   gives the same bytes. */
 
 void ir_print(const Program *p, Buf *out);
-void ir_print_spans(const Program *p, Buf *out); // with the place of every statement, as @file:lo-hi
+void ir_print_spans(const Program *p, Buf *out); // and the place of each statement: @file:lo-hi
 void ir_print_stmt(const Stmt *s, int indent, Buf *out); // for dumps and remarks
 void ir_print_expr(const Expr *x, Buf *out);
 const char *ir_expr_str(Arena *a, const Expr *x);
@@ -379,14 +381,14 @@ Program *ir_read(Arena *a, Diags *d, uint32_t file); // NULL after reporting err
 
 /* verify.c */
 
-// Checks every rule of the IR at its level; reports each failure as text into *why (all of them, with
-// the statement). True when there is none. A failure after a pass is our bug.
+// Checks every rule of the IR at its level; reports each failure as text into *why (all of them,
+// with the statement). True when there is none. A failure after a pass is our bug.
 bool ir_verify(const Program *p, Buf *why);
 
 /* ------------------------------------------------------------------ affine facts (affine.c) */
 
-// What is known at a place: ranges of variables and conditions that hold. Passes push what they walk
-// into and pop back to a mark.
+// What is known at a place: ranges of variables and conditions that hold. Passes push what they
+// walk into and pop back to a mark.
 typedef struct Facts Facts;
 
 Facts *facts_new(Arena *a, const Program *p, const Kernel *k); // sizes >= 0, block < grid, thread,

@@ -22,7 +22,7 @@ void printer_free(Printer *p);
 // A free name for a variable or buffer: its own where possible, else with a number after it.
 const char *printer_declare(Printer *p, const void *what, const char *name);
 const char *printer_name(Printer *p, const void *what, const char *name); // declares when new
-void print_expr(Printer *p, const Expr *x, int outer); // in parentheses when it binds less than outer
+void print_expr(Printer *p, const Expr *x, int outer); // (x) when it binds less than outer
 void print_list(Printer *p, Expr *const *list, int n); // [a, b]
 void print_region(Printer *p, const Region *r);
 void print_string(Buf *out, const char *s); // quoted, escaped

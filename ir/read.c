@@ -103,7 +103,8 @@ static void grid(Reader *r, Kernel *k) {
   Span at = read_here(r);
   Expr **list = read_list(r, &n);
   if (n < 1 || n > 3)
-    read_fail(r, DIAG_IR_COUNT, at, "grid", arena_printf(r->arena, "has %d extents, not 1 to 3", n));
+    read_fail(r, DIAG_IR_COUNT, at, "grid",
+              arena_printf(r->arena, "has %d extents, not 1 to 3", n));
   for (int i = 0; i < n && i < 3; i++) k->grid[i] = ex_cast(r->arena, DT_INDEX, list[i]);
 }
 

@@ -239,7 +239,8 @@ Expr *read_expr(Reader *r, int min_prec) {
   BinOp op;
   while (!r->failed && binary_op(r, &op) && word_precedence(op) >= min_prec) {
     if (++r->nodes > READ_NODES)
-      read_fail(r, DIAG_IR_DEPTH, read_here(r), arena_printf(r->arena, "%d operations", READ_NODES), "");
+      read_fail(r, DIAG_IR_DEPTH, read_here(r), arena_printf(r->arena, "%d operations", READ_NODES),
+                "");
     read_next(r);
     Expr *y = read_expr(r, word_precedence(op) + 1);
     x = ex_bin(r->arena, op, x, y);

@@ -125,7 +125,8 @@ static bool undivide(Facts *f, Aff *d) {
   if (a.kind != AT_FDIV || d->c == INT64_MAX) return false;
   Aff r;
   int64_t k;
-  bool above = d->t[0].coeff == 1; // e // a.d >= -c: e >= -c * a.d; e // a.d <= c: e < (c + 1) * a.d
+  // e // a.d >= -c where e >= -c * a.d; e // a.d <= c where e < (c + 1) * a.d
+  bool above = d->t[0].coeff == 1;
   aff_copy(&r, a.inner);
   if (__builtin_mul_overflow(above ? d->c : d->c + 1, a.d, &k)) return false;
   Aff add = aff_const(above ? k : k - 1);

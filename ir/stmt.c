@@ -99,7 +99,8 @@ Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span) {
   return v;
 }
 
-Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n, Span span) {
+Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n,
+                Span span) {
   Buffer *b = NEW(a, Buffer);
   *b = (Buffer){.name = arena_str(a, name), .dtype = type, .scope = scope, .ndim = n,
                 .shape = index_list(a, shape, n), .span = span, .align = 16, .offset = -1};

@@ -187,7 +187,8 @@ bool to_aff(Facts *f, Expr *x, Aff *out) {
   if (f->nest >= 64) return opaque(f, x, out);
   f->nest++;
   Aff r;
-  bool known = convert(f, x, &r) && (x->kind == EX_VAR || x->kind == EX_INT || fits(f, &r, x->type));
+  bool known =
+      convert(f, x, &r) && (x->kind == EX_VAR || x->kind == EX_INT || fits(f, &r, x->type));
   f->nest--;
   if (!known) return opaque(f, x, out);
   aff_copy(out, &r);

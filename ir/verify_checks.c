@@ -16,7 +16,8 @@ static void structure_region(Verify *v, const Region *r) {
   if (!r->buf) {
     verify_fail(v, "a region without a buffer");
   } else if (r->n != r->buf->ndim) {
-    verify_fail(v, "a region of %d dimensions of %s, which has %d", r->n, r->buf->name, r->buf->ndim);
+    verify_fail(v, "a region of %d dimensions of %s, which has %d", r->n, r->buf->name,
+                r->buf->ndim);
   }
   need_list(v, r->min, r->n, "region minimum");
   need_list(v, r->extent, r->n, "region extent");
@@ -41,7 +42,8 @@ static void structure_op(Verify *v, Stmt *s) {
 
 static void structure_loop(Verify *v, Stmt *s) {
   int n = s->u.loop.nvars;
-  if (n < 1 || (n > 1 && s->u.loop.loop != LOOP_PARALLEL)) verify_fail(v, "a loop of %d variables", n);
+  if (n < 1 || (n > 1 && s->u.loop.loop != LOOP_PARALLEL))
+    verify_fail(v, "a loop of %d variables", n);
   for (int i = 0; i < n; i++) {
     if (!s->u.loop.var[i]) verify_fail(v, "loop variable %d is missing", i);
   }
@@ -89,7 +91,8 @@ void check_structure_kernel(Verify *v) {
   if (k->level != LEVEL_TILE && k->level != LEVEL_THREAD) verify_fail(v, "level %d", (int)k->level);
   if (k->threads < 1) verify_fail(v, "%d threads", k->threads);
   for (int i = 0; i < 3; i++) {
-    if (!k->grid[i] || k->grid[i]->type != DT_INDEX) verify_fail(v, "grid extent %d is no index", i);
+    if (!k->grid[i] || k->grid[i]->type != DT_INDEX)
+      verify_fail(v, "grid extent %d is no index", i);
   }
   for (int i = 0; i < k->buffers.len; i++) {
     const Buffer *b = k->buffers.data[i];

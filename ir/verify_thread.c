@@ -103,7 +103,8 @@ static void operands_ldmatrix(Verify *v, Stmt *s) {
   want_scope(v, src, SC_SHARED, "the source");
   want_scope(v, dst, SC_LOCAL, "the destination");
   if (num != 1 && num != 2 && num != 4) verify_fail(v, "%lld matrices", (long long)num);
-  if (bits(v, src) != 128) verify_fail(v, "a row of %lld bits, not 16 bytes", (long long)bits(v, src));
+  if (bits(v, src) != 128)
+    verify_fail(v, "a row of %lld bits, not 16 bytes", (long long)bits(v, src));
   if (bits(v, dst) != 32 * num)
     verify_fail(v, "%lld bits for %lld registers", (long long)bits(v, dst), (long long)num);
 }
@@ -115,7 +116,8 @@ static bool multiply(DType a, DType b) {
 }
 
 static void operands_mma(Verify *v, Stmt *s) {
-  // PTX: mma.sync shapes with their operand types, "Matrix multiply-accumulate operation using mma".
+  // PTX: mma.sync shapes with their operand types, "Matrix multiply-accumulate operation using
+  // mma".
   static const struct {
     DType ab, d;
     int m, n, k;
@@ -196,9 +198,10 @@ void check_fragments(Verify *v, Stmt *s) {
     const Region *r = s->u.op.arg[i].region;
     if (kind == ARG_EXPR || kind == ARG_INT || r->buf->scope != SC_LOCAL) continue;
     int64_t min, size, n;
-    if (!verify_steady(v, r->min[0])) verify_fail(v, "registers of %s by a run-time index", r->buf->name);
-    if (ex_const(r->min[0], &min) && ex_const(r->extent[0], &n) && ex_const(r->buf->shape[0], &size) &&
-        (min < 0 || min + n > size))
+    if (!verify_steady(v, r->min[0]))
+      verify_fail(v, "registers of %s by a run-time index", r->buf->name);
+    if (ex_const(r->min[0], &min) && ex_const(r->extent[0], &n) &&
+        ex_const(r->buf->shape[0], &size) && (min < 0 || min + n > size))
       verify_fail(v, "%lld registers from %lld of %s, which has %lld", (long long)n, (long long)min,
                   r->buf->name, (long long)size);
   }

@@ -1,5 +1,6 @@
-// A plain evaluator of integer expressions for the tests of ir/, written from exprs.def and sharing no
-// code with ir/: Python's floor division, wrap-around of fixed widths, undefined where C would be.
+// A plain evaluator of integer expressions for the tests of ir/, written from exprs.def and sharing
+// no code with ir/: Python's floor division, wrap-around of fixed widths, undefined where C would
+// be.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_TEST_IR_EVAL_H
 #define TLC_TEST_IR_EVAL_H

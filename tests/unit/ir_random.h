@@ -34,7 +34,8 @@ static Expr *rand_expr(int depth, DType t);
 
 static Expr *rand_const(DType t) {
   static const int64_t ints[] = {0, 1, -1, 5, 127, 128, 255, 65536, INT64_MAX, INT64_MIN, -42};
-  static const double floats[] = {0.0, -0.0, 1.0, 0.1, -3.25, 1e30, 1e-30, 1.0 / 0.0, -1.0 / 0.0, 448};
+  static const double floats[] = {0.0,  -0.0,  1.0,       0.1,        -3.25,
+                                  1e30, 1e-30, 1.0 / 0.0, -1.0 / 0.0, 448};
   if (dt_is_float(t)) return ex_float(ra, t, floats[rnd(LEN(floats))]);
   return ex_int(ra, t, ints[rnd(LEN(ints))]);
 }
@@ -65,16 +66,19 @@ static Expr *rand_bool(int depth) {
   if (rnd(3) == 0)
     return ex_bin(ra, rnd(2) ? BIN_AND : BIN_OR, rand_expr(depth - 1, DT_BOOL),
                   rand_expr(depth - 1, DT_BOOL));
-  return ex_bin(ra, (BinOp)(BIN_LT + (int)rnd(4)), rand_expr(depth - 1, t), rand_expr(depth - 1, t));
+  return ex_bin(ra, (BinOp)(BIN_LT + (int)rnd(4)), rand_expr(depth - 1, t),
+                rand_expr(depth - 1, t));
 }
 
 static Expr *rand_number(int depth, DType t) {
-  static const BinOp ints[] = {BIN_ADD, BIN_SUB, BIN_MUL, BIN_FLOORDIV, BIN_FLOORMOD, BIN_MIN, BIN_MAX,
-                               BIN_BITAND, BIN_BITOR, BIN_BITXOR, BIN_SHL, BIN_SHR};
+  static const BinOp ints[] = {BIN_ADD, BIN_SUB,    BIN_MUL,   BIN_FLOORDIV, BIN_FLOORMOD, BIN_MIN,
+                               BIN_MAX, BIN_BITAND, BIN_BITOR, BIN_BITXOR,   BIN_SHL,      BIN_SHR};
   static const BinOp floats[] = {BIN_ADD, BIN_SUB, BIN_MUL, BIN_DIV, BIN_MIN, BIN_MAX};
   Expr *arg[3];
   switch (rnd(8)) {
-  case 0: return ex_select(ra, rand_expr(depth - 1, DT_BOOL), rand_expr(depth - 1, t), rand_expr(depth - 1, t));
+  case 0:
+    return ex_select(ra, rand_expr(depth - 1, DT_BOOL), rand_expr(depth - 1, t),
+                     rand_expr(depth - 1, t));
   case 1: return ex_un(ra, dt_is_float(t) || rnd(2) ? UN_NEG : UN_BITNOT, rand_expr(depth - 1, t));
   case 2: return ex_cast(ra, t, rand_expr(depth - 1, some_types[rnd(LEN(some_types))]));
   case 3:
@@ -160,7 +164,9 @@ static Stmt *rand_stmt(int depth) {
   }
   case 2: return st_assume(ra, rand_expr(2, DT_BOOL), NO_SPAN);
   case 3: return rand_op();
-  case 4: return st_if(ra, rand_expr(2, DT_BOOL), rand_block(depth - 1), rnd(2) ? rand_block(depth - 1) : NULL, NO_SPAN);
+  case 4:
+    return st_if(ra, rand_expr(2, DT_BOOL), rand_block(depth - 1),
+                 rnd(2) ? rand_block(depth - 1) : NULL, NO_SPAN);
   default: return rand_loop(depth);
   }
 }
@@ -171,11 +177,13 @@ static Buffer *rand_buffer(Scope scope) {
   int n = 1 + (int)rnd(3);
   for (int i = 0; i < n; i++) {
     extent[i] = 1 << rnd(6);
-    shape[i] = scope == SC_GLOBAL && rw.vars.len && rnd(2) ? ex_var(ra, rw.vars.data[rnd((uint32_t)rw.vars.len)])
-                                                           : ex_index(ra, extent[i]);
+    shape[i] = scope == SC_GLOBAL && rw.vars.len && rnd(2)
+                   ? ex_var(ra, rw.vars.data[rnd((uint32_t)rw.vars.len)])
+                   : ex_index(ra, extent[i]);
   }
   DType types[] = {DT_F16, DT_F32, DT_I8, DT_INDEX, DT_E4M3, DT_BOOL};
-  Buffer *b = buf_new(ra, some_name(), types[rnd(scope == SC_GLOBAL ? 3 : 6)], scope, shape, n, NO_SPAN);
+  Buffer *b =
+      buf_new(ra, some_name(), types[rnd(scope == SC_GLOBAL ? 3 : 6)], scope, shape, n, NO_SPAN);
   if (scope == SC_GLOBAL && rnd(3) == 0) b->align = 8 << rnd(3);
   if (scope == SC_GLOBAL && rnd(3) == 0) b->safe = rand_const(b->dtype);
   if (scope == SC_GLOBAL && rnd(4) == 0) {

@@ -1,5 +1,5 @@
-// ir/affine: claims about random integer expressions against exhaustive evaluation, and the proofs that
-// kernels need.
+// ir/affine: claims about random integer expressions against exhaustive evaluation, and the proofs
+// that kernels need.
 // SPDX-License-Identifier: MIT
 #include "ir_eval.h"
 
@@ -31,9 +31,11 @@ static World w;
 static Expr *gen(int depth, DType t);
 
 static Expr *gen_leaf(DType t) {
-  static const int64_t some[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 32, -1, -2, -3, -4, -8, 6, 127, 128};
+  static const int64_t some[] = {0,  1,  2,  3,  4,  5,  7, 8,   12, 16,
+                                 32, -1, -2, -3, -4, -8, 6, 127, 128};
   int pick = (int)rnd(5);
-  if (t == DT_BOOL) return ex_bin(arena, (BinOp)(BIN_LT + (int)rnd(4)), gen(0, DT_INDEX), gen(0, DT_INDEX));
+  if (t == DT_BOOL)
+    return ex_bin(arena, (BinOp)(BIN_LT + (int)rnd(4)), gen(0, DT_INDEX), gen(0, DT_INDEX));
   if (pick < 3 && t == DT_INDEX) return ex_var(arena, w.v[pick]);
   if (pick == 3 && t == DT_INDEX && w.let_value) return ex_var(arena, w.let);
   if (pick < 4 && t != DT_INDEX) return ex_cast(arena, t, ex_var(arena, w.v[rnd(3)]));
@@ -46,8 +48,8 @@ static Expr *positive(DType t) {
 }
 
 static Expr *gen_int(int depth, DType t) {
-  static const BinOp any[] = {BIN_ADD, BIN_SUB, BIN_MUL, BIN_MIN, BIN_MAX, BIN_FLOORDIV, BIN_FLOORMOD,
-                              BIN_BITAND, BIN_BITOR, BIN_BITXOR};
+  static const BinOp any[] = {BIN_ADD,      BIN_SUB,      BIN_MUL,    BIN_MIN,   BIN_MAX,
+                              BIN_FLOORDIV, BIN_FLOORMOD, BIN_BITAND, BIN_BITOR, BIN_BITXOR};
   Expr *x = gen(depth - 1, t), *arg;
   switch (rnd(16)) {
   case 0: case 1: case 2: return ex_add(arena, x, gen(depth - 1, t));
@@ -60,7 +62,8 @@ static Expr *gen_int(int depth, DType t) {
   case 12: return ex_select(arena, gen(depth - 1, DT_BOOL), x, gen(depth - 1, t));
   case 13:
     arg = x;
-    return rnd(2) ? ex_math(arena, MATH_ABS, &arg, 1) : ex_un(arena, rnd(2) ? UN_NEG : UN_BITNOT, x);
+    return rnd(2) ? ex_math(arena, MATH_ABS, &arg, 1)
+                  : ex_un(arena, rnd(2) ? UN_NEG : UN_BITNOT, x);
   case 14: return ex_cast(arena, t, gen(depth - 1, rnd(2) ? DT_I8 : DT_INDEX));
   default: return ex_bin(arena, any[rnd(LEN(any))], x, gen(depth - 1, t));
   }
@@ -89,7 +92,9 @@ static void new_world(void) {
     w.n[i] = (int64_t)(1 << rnd(4)) + (rnd(3) ? 0 : rnd(4));
   }
   w.symbolic = rnd(3) == 0;
-  if (w.symbolic) w.end = ex_floordiv(arena, ex_add(arena, ex_var(arena, w.v[0]), ex_index(arena, rnd(8))), positive(DT_INDEX));
+  if (w.symbolic)
+    w.end = ex_floordiv(arena, ex_add(arena, ex_var(arena, w.v[0]), ex_index(arena, rnd(8))),
+                        positive(DT_INDEX));
   w.let = var_new(arena, "x", DT_INDEX, VAR_LET, NO_SPAN);
   if (rnd(2)) w.let_value = gen(2, DT_INDEX);
   if (w.let_value && w.let_value->type != DT_INDEX) w.let_value = NULL;
@@ -182,10 +187,11 @@ static void check_distinct(const Env *env, void *ctx) {
 static void report(const Claim *c, uint64_t at) {
   if (!c->wrong) return;
   Buf b = {0};
-  buf_printf(&b, "seed %llu: %s is wrong for x = %s", (unsigned long long)at, c->wrong, ir_expr_str(arena, c->x));
+  buf_printf(&b, "seed %llu: %s is wrong for x = %s", (unsigned long long)at, c->wrong,
+             ir_expr_str(arena, c->x));
   if (c->y) buf_printf(&b, "\n y = %s", ir_expr_str(arena, c->y));
-  buf_printf(&b, "\n bounds %lld..%lld divisor %lld\n at i=%lld j=%lld k=%lld x=%lld", (long long)c->lo,
-             (long long)c->hi, (long long)c->divisor, (long long)c->at.value[0],
+  buf_printf(&b, "\n bounds %lld..%lld divisor %lld\n at i=%lld j=%lld k=%lld x=%lld",
+             (long long)c->lo, (long long)c->hi, (long long)c->divisor, (long long)c->at.value[0],
              (long long)c->at.value[1], (long long)c->at.value[2], (long long)c->at.value[3]);
   if (w.let_value) buf_printf(&b, "\n let x = %s", ir_expr_str(arena, w.let_value));
   if (w.symbolic) buf_printf(&b, "\n k < %s", ir_expr_str(arena, w.end));
@@ -222,7 +228,8 @@ static void one_round(uint64_t at) {
   each_point(check_int, &c);
   score.bools += c.min <= c.max;
   score.true_everywhere += c.min == c.max;
-  score.decided += c.min == c.max && (facts_prove(f, c.x) || facts_prove(f, ex_un(arena, UN_NOT, c.x)));
+  score.decided +=
+      c.min == c.max && (facts_prove(f, c.x) || facts_prove(f, ex_un(arena, UN_NOT, c.x)));
   c = (Claim){.x = gen(2, DT_INDEX), .y = gen(2, DT_INDEX)};
   c.distinct = facts_distinct(f, c.x, c.y);
   each_point(check_distinct, &c);
@@ -261,7 +268,9 @@ static Expr *ceildiv(Expr *x, int64_t k) { return quo(add(x, ix(k - 1)), k); }
 static Facts *F;
 static Var *by, *bx, *i, *j, *k, *M, *N, *K, *tx;
 
-static Var *var(const char *name, VarKind kind) { return var_new(arena, name, DT_INDEX, kind, NO_SPAN); }
+static Var *var(const char *name, VarKind kind) {
+  return var_new(arena, name, DT_INDEX, kind, NO_SPAN);
+}
 
 static void setup(void) {
   arena = arena_new();
@@ -338,7 +347,8 @@ START_TEST(ring_slots) {
   ck_assert(facts_distinct(F, mod(k2, 3), mod(va(k), 3)));
   ck_assert(facts_distinct(F, mod(add(va(k), ix(1)), 2), mod(va(k), 2)));
   ck_assert(!facts_distinct(F, mod(add(va(k), ix(3)), 3), mod(va(k), 3)));
-  ck_assert(facts_distinct(F, add(mul(mod(k2, 3), 4096), va(tx)), add(mul(mod(va(k), 3), 4096), va(tx))));
+  ck_assert(
+      facts_distinct(F, add(mul(mod(k2, 3), 4096), va(tx)), add(mul(mod(va(k), 3), 4096), va(tx))));
   facts_push_let(F, j, k2);
   ck_assert(facts_distinct(F, mod(va(j), 3), mod(va(k), 3)));
   ck_assert(!facts_distinct(F, mod(va(j), 3), mod(va(i), 3)));
@@ -411,7 +421,8 @@ START_TEST(decided_conditions) {
   SIMP(lt(quo(va(k), 4), ix(3)), "k < 12");
   SIMP(cmp(BIN_LE, ix(3), quo(va(k), 4)), "12 <= k");
   SIMP(ex_select(arena, lt(va(i), ix(9)), va(k), va(j)), "k");
-  SIMP(ex_select(arena, lt(va(k), va(M)), cmp(BIN_MIN, va(k), va(M)), va(j)), "select(k < M, k, j)");
+  SIMP(ex_select(arena, lt(va(k), va(M)), cmp(BIN_MIN, va(k), va(M)), va(j)),
+       "select(k < M, k, j)");
   SIMP(ex_and(arena, lt(va(k), ix(4)), lt(va(k), ix(9))), "k < 4");
 }
 END_TEST

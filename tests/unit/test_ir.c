@@ -1,4 +1,5 @@
-// ir: types, constant folding against plain evaluation, walks, ops, accesses, targets, the verifier.
+// ir: types, constant folding against plain evaluation, walks, ops, accesses, targets, the
+// verifier.
 // SPDX-License-Identifier: MIT
 #include "ir_eval.h"
 
@@ -12,7 +13,9 @@ static Arena *arena;
 static void setup(void) { arena = arena_new(); }
 static void teardown(void) { arena_free(arena); }
 
-static Var *var(const char *name, DType t, VarKind kind) { return var_new(arena, name, t, kind, NO_SPAN); }
+static Var *var(const char *name, DType t, VarKind kind) {
+  return var_new(arena, name, t, kind, NO_SPAN);
+}
 static Expr *ix(int64_t v) { return ex_index(arena, v); }
 
 START_TEST(types) {
@@ -21,7 +24,8 @@ START_TEST(types) {
   ck_assert(dt_find("float8_e4m3", &t) && t == DT_E4M3);
   ck_assert(!dt_find("float17", &t));
   ck_assert_int_eq(dt_bytes(DT_BF16), 2);
-  ck_assert(dt_is_int(DT_INDEX) && !dt_is_int(DT_BOOL) && dt_is_signed(DT_INDEX) && !dt_is_signed(DT_U8));
+  ck_assert(dt_is_int(DT_INDEX) && !dt_is_int(DT_BOOL) && dt_is_signed(DT_INDEX) &&
+            !dt_is_signed(DT_U8));
   static const struct {
     DType a, b, want;
   } pairs[] = {
@@ -43,8 +47,9 @@ static DType bin_type(BinOp op, DType t) {
 
 // Every operator on every pair of awkward values: the constructor's folding against the evaluator.
 START_TEST(folding) {
-  static const int64_t values[] = {0, 1, -1, 2, 3, -3, 7, -8, 127, 128, -128, 255, 256, 32767, -32768,
-                                   65535, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
+  static const int64_t values[] = {
+      0,   1,   -1,    2,      3,     -3,        7,         -8,         127,       128,      -128,
+      255, 256, 32767, -32768, 65535, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
   static const DType ints[] = {DT_INDEX, DT_I8, DT_U8, DT_I16, DT_I32, DT_U32};
   Env none = {0};
   for (size_t t = 0; t < LEN(ints); t++) {
@@ -53,14 +58,16 @@ START_TEST(folding) {
         for (int op = 0; op < BIN_COUNT; op++) {
           if (op == BIN_DIV || op == BIN_AND || op == BIN_OR) continue;
           Expr *x = ex_int(arena, ints[t], values[i]), *y = ex_int(arena, ints[t], values[j]);
-          Expr raw = {.kind = EX_BINARY, .type = bin_type((BinOp)op, ints[t]), .u.bin = {(BinOp)op, x, y}};
+          Expr raw = {
+              .kind = EX_BINARY, .type = bin_type((BinOp)op, ints[t]), .u.bin = {(BinOp)op, x, y}};
           bool ok = true;
           int64_t want = eval_int(&none, &raw, &ok), got;
           Expr *r = ex_bin(arena, (BinOp)op, x, y);
           if (!ok) continue; // undefined, or beyond 64 bits
           ck_assert_msg(ex_const(r, &got) && got == want && r->type == raw.type,
-                        "%s(%lld, %lld) of %s is %s", ir_expr_str(arena, &raw), (long long)values[i],
-                        (long long)values[j], dt_name(ints[t]), ir_expr_str(arena, r));
+                        "%s(%lld, %lld) of %s is %s", ir_expr_str(arena, &raw),
+                        (long long)values[i], (long long)values[j], dt_name(ints[t]),
+                        ir_expr_str(arena, r));
         }
       }
     }
@@ -108,11 +115,13 @@ START_TEST(casts) {
   ck_assert(ex_is(ex_cast(arena, DT_BOOL, ex_float(arena, DT_F32, 0.25)), 1));
   ck_assert(ex_cast(arena, DT_F16, ix(2049))->u.f == 2048);
   ck_assert(ex_cast(arena, DT_F32, ix(16777217))->u.f == 16777216);
-  // 2^61 + 2^53 + 1 is above the middle of two bfloat16 neighbours; rounding to double first loses that.
+  // 2^61 + 2^53 + 1 is above the middle of two bfloat16 neighbours; rounding to double first loses
+  // that.
   int64_t v = ((int64_t)1 << 61) + ((int64_t)1 << 53) + 1;
   ck_assert(ex_cast(arena, DT_BF16, ix(v))->u.f == ldexp(1, 61) + ldexp(1, 54));
   ck_assert(ex_float(arena, DT_E4M3, 1e9)->u.f == 448);
-  Expr *h = ex_var(arena, var("h", DT_F16, VAR_SCALAR)), *f = ex_var(arena, var("f", DT_F32, VAR_SCALAR));
+  Expr *h = ex_var(arena, var("h", DT_F16, VAR_SCALAR)),
+       *f = ex_var(arena, var("f", DT_F32, VAR_SCALAR));
   ck_assert(ex_cast(arena, DT_F16, ex_cast(arena, DT_F32, h)) == h);
   ck_assert(ex_cast(arena, DT_F32, ex_cast(arena, DT_F16, f)) != f);
 }
@@ -145,7 +154,8 @@ START_TEST(replacing) {
   Subst ctx = {a, next};
   st_replace(arena, block, substitute, &ctx);
   for (int i = 0; i < 2; i++)
-    ck_assert_str_eq(ir_expr_str(arena, block->u.block.data[i]->u.op.arg[0].region->min[0]), "a + 1");
+    ck_assert_str_eq(ir_expr_str(arena, block->u.block.data[i]->u.op.arg[0].region->min[0]),
+                     "a + 1");
 }
 END_TEST
 
@@ -214,12 +224,15 @@ START_TEST(access_model) {
   ck_assert_str_eq(accesses(st_op(arena, OP_COPY, NO_SPAN, a, s, (int64_t)0)), "rA wS ");
   ck_assert_str_eq(accesses(st_op(arena, OP_COPY, NO_SPAN, a, s, (int64_t)1)), "r~A w~S ");
   Expr *clear = ex_bool(arena, true), *keep = ex_bool(arena, false);
-  ck_assert_str_eq(accesses(st_op(arena, OP_GEMM, NO_SPAN, a, a, s, (int64_t)0, (int64_t)0, (int64_t)0, clear)),
-                   "rA rA wS ");
-  ck_assert_str_eq(accesses(st_op(arena, OP_GEMM, NO_SPAN, a, a, s, (int64_t)0, (int64_t)0, (int64_t)0, keep)),
-                   "rA rA rS wS ");
-  ck_assert_str_eq(accesses(st_op(arena, OP_ATOMIC, NO_SPAN, region_flat(arena, A, at, 1), value, (int64_t)0)),
-                   "rI rA rI xA ");
+  ck_assert_str_eq(
+      accesses(st_op(arena, OP_GEMM, NO_SPAN, a, a, s, (int64_t)0, (int64_t)0, (int64_t)0, clear)),
+      "rA rA wS ");
+  ck_assert_str_eq(
+      accesses(st_op(arena, OP_GEMM, NO_SPAN, a, a, s, (int64_t)0, (int64_t)0, (int64_t)0, keep)),
+      "rA rA rS wS ");
+  ck_assert_str_eq(
+      accesses(st_op(arena, OP_ATOMIC, NO_SPAN, region_flat(arena, A, at, 1), value, (int64_t)0)),
+      "rI rA rI xA ");
 }
 END_TEST
 
@@ -234,7 +247,8 @@ START_TEST(target_table) {
   for (size_t i = 0; i < LEN(want); i++) {
     const Target *t = target_find(want[i].name);
     ck_assert(t && t == target_at((int)i) && t->max_smem_block == want[i].smem);
-    ck_assert(t->fp8_mma == want[i].fp8 && t->red_vec_f32 == want[i].vec && t->regs_per_sm == 65536);
+    ck_assert(t->fp8_mma == want[i].fp8 && t->red_vec_f32 == want[i].vec &&
+              t->regs_per_sm == 65536);
   }
   ck_assert(!target_at(LEN(want)) && !target_at(-1) && !target_find("sm_70"));
 }
@@ -243,8 +257,10 @@ END_TEST
 /* the verifier: one program, spoiled in one way at a time */
 
 #define HEAD                                                                                       \
-  "program p\nsize N\nparam A : tensor float16 [4096] role in\nparam C : tensor float32 [4096] role out\n" \
-  "kernel k {\n  level thread\n  grid [1, 1, 1]\n  threads 128\n  block [bx, by, bz]\n  thread tx\n" \
+  "program p\nsize N\nparam A : tensor float16 [4096] role in\nparam C : tensor float32 [4096] "   \
+  "role out\n"                                                                                     \
+  "kernel k {\n  level thread\n  grid [1, 1, 1]\n  threads 128\n  block [bx, by, bz]\n  thread "   \
+  "tx\n"                                                                                           \
   "  smem 8192\n  shared S : float16 [4096] offset 0\n  local a : float16 [8]\n"                   \
   "  local b : float16 [8]\n  local d : float32 [4]\n  body {\n"
 #define TAIL "  }\n}\n"
@@ -259,15 +275,20 @@ static void verdict(const char *body, const char *complaint) {
   Buf why = {0};
   bool ok = ir_verify(p, &why);
   if (!complaint) ck_assert_msg(ok, "%s\n%s", body, buf_str(&why));
-  else ck_assert_msg(!ok && strstr(buf_str(&why), complaint), "no '%s' for %s\n%s", complaint, body, buf_str(&why));
+  else
+    ck_assert_msg(!ok && strstr(buf_str(&why), complaint), "no '%s' for %s\n%s", complaint, body,
+                  buf_str(&why));
   buf_free(&why);
 }
 
 START_TEST(verifier) {
-  verdict("cp_async(src=A[tx * 8 +: 8], dst=S[tx * 8 +: 8], valid=8)\nasync_commit()\nasync_wait(pending=0)\n"
-          "sync_threads()\nldmatrix(src=S[tx * 8 +: 8], dst=a[0 +: 8], num=4, trans=0)\n"
-          "unroll i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n"
-          "vmov(src=d[0 +: 4], dst=C[tx * 4 +: 4])\nif tx < 4 {\nC[tx] = 1.0\n}\n", NULL);
+  verdict(
+      "cp_async(src=A[tx * 8 +: 8], dst=S[tx * 8 +: 8], "
+      "valid=8)\nasync_commit()\nasync_wait(pending=0)\n"
+      "sync_threads()\nldmatrix(src=S[tx * 8 +: 8], dst=a[0 +: 8], num=4, trans=0)\n"
+      "unroll i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n"
+      "vmov(src=d[0 +: 4], dst=C[tx * 4 +: 4])\nif tx < 4 {\nC[tx] = 1.0\n}\n",
+      NULL);
   verdict("cp_async(src=A[tx +: 1], dst=S[tx +: 1], valid=1)\n", "4, 8 or 16 bytes");
   verdict("cp_async(src=A[0 +: 8], dst=a[0 +: 8], valid=8)\n", "local, not shared");
   verdict("vmov(src=A[0 +: 8], dst=S[0 +: 8])\n", "neither side is local");
@@ -276,7 +297,8 @@ START_TEST(verifier) {
   verdict("ldmatrix(src=S[0 +: 8], dst=a[0 +: 4], num=4, trans=0)\n", "64 bits for 4 registers");
   verdict("mma(a=a[0 +: 8], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=32)\n", "no m16n8k32");
   verdict("mma(a=a[0 +: 4], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n", "not 8, 4, 4");
-  verdict("for i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n", "run-time index");
+  verdict("for i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n",
+          "run-time index");
   verdict("mma(a=a[4 +: 8], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n", "8 registers from 4");
   verdict("if tx < 32 {\nasync_commit()\n}\n", "only some threads");
   verdict("let w = tx // 32\nif w == 0 {\nasync_commit()\n}\n", "only some threads");
@@ -294,12 +316,14 @@ END_TEST
 static Program *verified(void) {
   static const char *text = HEAD "for i in 0 +: 4 {\nlet x = i + 1\nC[x] = 0.0\n}\n" TAIL;
   Sources *s = src_new(arena);
-  return ir_read(arena, diag_new(arena, s, (DiagOptions){0}), src_add(s, "t.tir", text, strlen(text)));
+  return ir_read(arena, diag_new(arena, s, (DiagOptions){0}),
+                 src_add(s, "t.tir", text, strlen(text)));
 }
 
 static void complains(Program *p, const char *complaint) {
   Buf why = {0};
-  ck_assert_msg(!ir_verify(p, &why) && strstr(buf_str(&why), complaint), "no '%s': %s", complaint, buf_str(&why));
+  ck_assert_msg(!ir_verify(p, &why) && strstr(buf_str(&why), complaint), "no '%s': %s", complaint,
+                buf_str(&why));
   buf_free(&why);
 }
 
@@ -320,21 +344,25 @@ START_TEST(verifier_of_trees) { // what no text can say
   complains(p, "bound inside its own scope");
   p = verified();
   p->kernels.data[0]->buffers.len = 0;
-  p->kernels.data[0]->body->u.block.data[0]->u.loop.body->u.block.data[1]->u.store.value = ex_float(arena, DT_F16, 0);
+  p->kernels.data[0]->body->u.block.data[0]->u.loop.body->u.block.data[1]->u.store.value =
+      ex_float(arena, DT_F16, 0);
   complains(p, "the value is float16, not float32");
   p = verified();
   Expr *shape[2] = {ix(4), ix(4)};
-  vec_push(arena, &p->kernels.data[0]->buffers, buf_new(arena, "F", DT_F32, SC_FRAGMENT, shape, 2, NO_SPAN));
+  vec_push(arena, &p->kernels.data[0]->buffers,
+           buf_new(arena, "F", DT_F32, SC_FRAGMENT, shape, 2, NO_SPAN));
   complains(p, "F is a fragment");
   p = verified();
   Buffer *alien = buf_new(arena, "alien", DT_F32, SC_SHARED, shape, 1, NO_SPAN);
-  st_add(arena, p->kernels.data[0]->body, st_store(arena, alien, shape, 1, ex_float(arena, DT_F32, 0), NO_SPAN));
+  st_add(arena, p->kernels.data[0]->body,
+         st_store(arena, alien, shape, 1, ex_float(arena, DT_F32, 0), NO_SPAN));
   complains(p, "alien is not declared here");
   p = verified();
   p->kernels.data[0]->buffers.data[0]->offset = 4096;
   complains(p, "S ends at byte 12288 of 8192");
   p = verified();
-  vec_push(arena, &p->facts, (Fact){.cond = ex_lt(arena, ex_var(arena, p->kernels.data[0]->thread), ix(4))});
+  vec_push(arena, &p->facts,
+           (Fact){.cond = ex_lt(arena, ex_var(arena, p->kernels.data[0]->thread), ix(4))});
   complains(p, "only the kernel knows");
 }
 END_TEST

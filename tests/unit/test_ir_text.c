@@ -1,4 +1,5 @@
-// ir/print, ir/read: random programs keep everything through the text and back; garbage never crashes.
+// ir/print, ir/read: random programs keep everything through the text and back; garbage never
+// crashes.
 // SPDX-License-Identifier: MIT
 #include "ir_random.h"
 
@@ -187,7 +188,8 @@ START_TEST(round_trip) {
     Program *q = read_text(buf_str(&first));
     if (!q) diag_flush(diags, stderr);
     ck_assert_msg(q != NULL, "seed %d does not read:\n%s", (int)seed, buf_str(&first));
-    ck_assert_msg(same_program(arena, p, q), "seed %d reads differently:\n%s", (int)seed, buf_str(&first));
+    ck_assert_msg(same_program(arena, p, q), "seed %d reads differently:\n%s", (int)seed,
+                  buf_str(&first));
     ir_print(q, &second);
     ck_assert_msg(!strcmp(buf_str(&first), buf_str(&second)), "seed %d prints differently:\n%s\n%s",
                   (int)seed, buf_str(&first), buf_str(&second));
@@ -205,9 +207,11 @@ START_TEST(round_trip) {
 END_TEST
 
 static void mutate(char *s, size_t *len, size_t cap) {
-  static const char *const bits[] = {"[", "]", "(", ")", "{", "}", ",", "+:", "=", "@", "1:2-3", "for ", "if ", "let ",
-                                     "\"", "9999999999999999999999", "1e999", "layout(", "float16(", "-", "// x\n",
-                                     "#", "not ", "select(", "copy(", "min(", "x", "0", "int8(-", "device", "\xff", "role "};
+  static const char *const bits[] = {
+      "[",     "]",       "(",        ")",    "{",      "}",      ",",    "+:",
+      "=",     "@",       "1:2-3",    "for ", "if ",    "let ",   "\"",   "9999999999999999999999",
+      "1e999", "layout(", "float16(", "-",    "// x\n", "#",      "not ", "select(",
+      "copy(", "min(",    "x",        "0",    "int8(-", "device", "\xff", "role "};
   size_t at = *len ? rnd((uint32_t)*len) : 0;
   size_t n = rnd(3) ? 0 : rnd(20);
   if (n > *len - at) n = *len - at;
@@ -232,14 +236,16 @@ START_TEST(garbage) {
     memcpy(s, text.data, len);
     for (int n = 1 + (int)rnd(3); n > 0; n--) mutate(s, &len, cap);
     Program *q = read_text(s);
-    ck_assert_msg((q != NULL) == (diag_errors(diags) == 0), "seed %d: no program and no error", (int)seed);
+    ck_assert_msg((q != NULL) == (diag_errors(diags) == 0), "seed %d: no program and no error",
+                  (int)seed);
     if (q) {
       Buf out = {0}, why = {0};
       good++;
       ir_print(q, &out);
       ir_verify(q, &why);
       Program *again = read_text(buf_str(&out));
-      ck_assert_msg(again != NULL, "seed %d: what was read and printed does not read:\n%s", (int)seed, buf_str(&out));
+      ck_assert_msg(again != NULL, "seed %d: what was read and printed does not read:\n%s",
+                    (int)seed, buf_str(&out));
       buf_free(&out);
       buf_free(&why);
     }
@@ -276,7 +282,8 @@ START_TEST(errors) {
   expect_error("program p\nparam A : tensor float17 [1]\n", "E505", 2, 18);
   expect_error("program p\nfact 99999999999999999999 == 1\n", "E504", 2, 6);
   expect_error("program p\nkernel k {\n  threads 0\n", "E504", 3, 11);
-  expect_error("program p\nkernel k {\n  local r : float32 [4]\n  body {\n    r[0, 1] = 1.0\n", "E503", 5, 5);
+  expect_error("program p\nkernel k {\n  local r : float32 [4]\n  body {\n    r[0, 1] = 1.0\n",
+               "E503", 5, 5);
   expect_error("program p\nkernel k {\n  body {\n    copy(dst=1)\n", "E507", 4, 5);
   expect_error("program p\nkernel k {\n  local r : float32 [4] layout(?)\n", "E508", 3, 25);
   expect_error("program p\nkernel k {\n  body {\n    let x = frob(1)\n", "E502", 4, 13);
