@@ -2,16 +2,6 @@
 // one ahead of the multiplications that use them. SPDX-License-Identifier: MIT
 #include "passes/gemm.h"
 
-typedef struct {
-  Lower *l;
-  Stmt *s;
-  const PlanGemm *plan;
-  GemmOperand a, b;
-  Buffer *c;
-  int tiles_m, tiles_n, steps;
-  bool tail; // the last step is partial
-} Gemm;
-
 static Expr *num(Gemm *g, int64_t v) { return ex_index(g->l->arena, v); }
 
 static Stmt *block(Gemm *g) { return st_block(g->l->arena, g->s->span); }
@@ -46,8 +36,9 @@ static void operand_init(Gemm *g, GemmOperand *o, int arg, bool is_b, Expr *lane
   o->in_regs = form->scope == SC_FRAGMENT;
 }
 
-static Stmt *multiply(Gemm *g, Expr *step, Expr *half) {
+void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
   Arena *a = g->l->arena;
+  Expr *half = ex_floormod(a, step, num(g, 2));
   const PlanGemm *p = g->plan;
   Var *tm = lower_loop_var(g->l, "tm"), *tn = lower_loop_var(g->l, "tn");
   Expr *m = ex_var(a, tm), *n = ex_var(a, tn);
@@ -58,16 +49,17 @@ static Stmt *multiply(Gemm *g, Expr *step, Expr *half) {
                gemm_operand_tile(&g->b, n, step, half), region_flat(a, g->c, reg, 4), (int64_t)p->m,
                (int64_t)p->n, (int64_t)p->k));
   st_add(a, outer, unrolled(g, tn, g->tiles_n, inner));
-  return unrolled(g, tm, g->tiles_m, outer);
+  st_add(a, out, unrolled(g, tm, g->tiles_m, outer));
 }
 
-static void load_step(Gemm *g, Expr *step, Expr *half, bool tail, Stmt *out) {
+void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out) {
+  Expr *half = ex_floormod(g->l->arena, step, num(g, 2));
   gemm_operand_load(&g->a, step, half, tail, out);
   gemm_operand_load(&g->b, step, half, tail, out);
 }
 
 // c = 0 where `clear` says so.
-static void clear_c(Gemm *g, Stmt *out) {
+void gemm_clear(Gemm *g, Stmt *out) {
   Arena *a = g->l->arena;
   Expr *clear = g->s->u.op.arg[op_arg(OP_GEMM, "clear")].expr;
   if (!clear) return;
@@ -84,43 +76,57 @@ static void clear_c(Gemm *g, Stmt *out) {
 // Full steps: step 0 is loaded first, then each step loads its successor before it multiplies.
 static void full_steps(Gemm *g, int steps, Stmt *out) {
   Arena *a = g->l->arena;
-  load_step(g, num(g, 0), num(g, 0), false, out);
+  gemm_load_step(g, num(g, 0), false, out);
   if (steps == 1) {
-    st_add(a, out, multiply(g, num(g, 0), num(g, 0)));
+    gemm_multiply(g, num(g, 0), out);
     return;
   }
   Var *v = lower_loop_var(g->l, "ks");
   Expr *step = ex_var(a, v), *next = ex_add(a, step, num(g, 1));
   Stmt *body = block(g), *ahead = block(g);
-  load_step(g, next, ex_floormod(a, next, num(g, 2)), false, ahead);
+  int mark = facts_mark(g->l->facts);
+  facts_push_loop(g->l->facts, v, num(g, 0), num(g, steps));
+  gemm_load_step(g, next, false, ahead);
   if (ahead->u.block.len)
     st_add(a, body, st_if(a, ex_lt(a, next, num(g, steps)), ahead, NULL, g->s->span));
-  st_add(a, body, multiply(g, step, ex_floormod(a, step, num(g, 2))));
+  gemm_multiply(g, step, body);
+  facts_pop(g->l->facts, mark);
   st_add(a, out, unrolled(g, v, steps, body));
 }
 
-void gemm_lower(Lower *l, Stmt *s, Stmt *out) {
+void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const PlanGemm *p = plan_gemm(l->c->plan, s);
-  Gemm g = {.l = l, .s = s, .plan = p, .c = s->u.op.arg[2].region->buf};
-  g.tiles_m = p->M / p->warps_m / p->m;
-  g.tiles_n = p->N / p->warps_n / p->n;
-  g.steps = p->K / p->k;
-  g.tail = p->K % p->k != 0;
-  Stmt *body = block(&g);
-  Expr *lane = lower_let(l, body, "lane", ex_floormod(a, l->thread, num(&g, 32)));
-  Expr *warp = ex_floordiv(a, l->thread, num(&g, 32));
-  Expr *wm = ex_floormod(a, warp, num(&g, p->warps_m));
-  Expr *wn = ex_floordiv(a, warp, num(&g, p->warps_m));
-  operand_init(&g, &g.a, 0, false, lane, lower_simplify(l, wm));
-  operand_init(&g, &g.b, 1, true, lane, lower_simplify(l, wn));
-  gemm_operand_start(&g.a, body);
-  gemm_operand_start(&g.b, body);
-  clear_c(&g, body);
+  *g = (Gemm){.l = l, .s = s, .plan = p, .c = s->u.op.arg[2].region->buf};
+  g->tiles_m = p->M / p->warps_m / p->m;
+  g->tiles_n = p->N / p->warps_n / p->n;
+  g->steps = p->K / p->k;
+  g->tail = p->K % p->k != 0;
+  Expr *lane = lower_let(l, out, "lane", ex_floormod(a, l->thread, num(g, 32)));
+  Expr *warp = ex_floordiv(a, l->thread, num(g, 32));
+  Expr *wm = ex_floormod(a, warp, num(g, p->warps_m));
+  Expr *wn = ex_floordiv(a, warp, num(g, p->warps_m));
+  operand_init(g, &g->a, 0, false, lane, lower_simplify(l, wm));
+  operand_init(g, &g->b, 1, true, lane, lower_simplify(l, wn));
+  gemm_operand_start(&g->a, out);
+  gemm_operand_start(&g->b, out);
+}
+
+void gemm_leads(Gemm *g, Stmt *out) {
+  gemm_operand_lead(&g->a, out);
+  gemm_operand_lead(&g->b, out);
+}
+
+void gemm_lower(Lower *l, Stmt *s, Stmt *out) {
+  Gemm g;
+  Stmt *body = st_block(l->arena, s->span);
+  gemm_open(&g, l, s, body);
+  gemm_leads(&g, body);
+  gemm_clear(&g, body);
   if (g.steps) full_steps(&g, g.steps, body);
   if (g.tail) {
-    load_step(&g, num(&g, g.steps), num(&g, g.steps % 2), true, body);
-    st_add(a, body, multiply(&g, num(&g, g.steps), num(&g, g.steps % 2)));
+    gemm_load_step(&g, num(&g, g.steps), true, body);
+    gemm_multiply(&g, num(&g, g.steps), body);
   }
-  st_add(a, out, body);
+  st_add(l->arena, out, body);
 }

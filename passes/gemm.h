@@ -32,10 +32,30 @@ typedef struct {
 
 // Decides how the operand is loaded, and binds this lane's row, column and key.
 void gemm_operand_start(GemmOperand *o, Stmt *out);
+// Binds the offset of the region's leading indices, as the loop variables around are now.
+void gemm_operand_lead(GemmOperand *o, Stmt *out);
 // Loads k-step `step` into half `half` (0 or 1) of the registers. With a tail, elements past K are
 // zero.
 void gemm_operand_load(GemmOperand *o, Expr *step, Expr *half, bool tail, Stmt *out);
 // Where tile `tile` of k-step `step` is in frag.
 Region *gemm_operand_tile(GemmOperand *o, Expr *tile, Expr *step, Expr *half);
+
+typedef struct {
+  Lower *l;
+  Stmt *s;
+  const PlanGemm *plan;
+  GemmOperand a, b;
+  Buffer *c;
+  int tiles_m, tiles_n, steps;
+  bool tail; // the last step is partial
+} Gemm;
+
+/* gemm.c */
+
+void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out); // sets up both operands
+void gemm_leads(Gemm *g, Stmt *out);
+void gemm_clear(Gemm *g, Stmt *out);
+void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out); // into half step % 2
+void gemm_multiply(Gemm *g, Expr *step, Stmt *out);
 
 #endif

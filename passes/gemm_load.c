@@ -65,10 +65,6 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   vec_push(a, &o->l->kernel->buffers, o->frag);
   o->matrix = o->K >= 2 * cell(o) && can_ldmatrix(o);
   if (!o->matrix) return;
-  Expr *zero[LOOP_MAX_DIMS];
-  int n = o->region->n;
-  for (int i = 0; i < n; i++) zero[i] = i < n - 2 ? lower_expr(o->l, o->region->min[i]) : num(o, 0);
-  o->lead = lower_let(o->l, out, o->is_b ? "b_base" : "a_base", lower_offset(o->l, o->buf, zero));
   Expr *across, *along;
   lane_place(o, &across, &along);
   Expr *row = add(o, o->kmajor ? o->outer : o->k0, across);
@@ -79,6 +75,14 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   if (!m->swizzle) return;
   Expr *key = mul(o, mod(o, divide(o, row, m->repeat), (int64_t)1 << m->swizzle), m->chunk);
   o->key = lower_let(o->l, out, o->is_b ? "b_key" : "a_key", lower_simplify(o->l, key));
+}
+
+void gemm_operand_lead(GemmOperand *o, Stmt *out) {
+  if (!o->matrix) return;
+  Expr *zero[LOOP_MAX_DIMS];
+  int n = o->region->n;
+  for (int i = 0; i < n; i++) zero[i] = i < n - 2 ? lower_expr(o->l, o->region->min[i]) : num(o, 0);
+  o->lead = lower_let(o->l, out, o->is_b ? "b_base" : "a_base", lower_offset(o->l, o->buf, zero));
 }
 
 // Element offset of the lane's cell in the matrices `rows` rows (a multiple of 8) and `cols`

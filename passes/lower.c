@@ -147,7 +147,7 @@ void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
   case ST_FOR:
     if (s->u.loop.loop == LOOP_PARALLEL)
       lower_parallel(l, s, out);
-    else
+    else if (!gemm_pipeline(l, s, out))
       lower_for(l, s, out);
     break;
   case ST_IF: lower_branch(l, s, out); break;

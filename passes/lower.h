@@ -145,4 +145,8 @@ bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy lo
 
 void gemm_lower(Lower *l, Stmt *s, Stmt *out);
 
+/* gemm_pipe.c */
+
+bool gemm_pipeline(Lower *l, Stmt *loop, Stmt *out); // false: not such a loop, nothing emitted
+
 #endif
