@@ -69,8 +69,18 @@ static bool constant_bytes(const Buffer *b, int64_t *bytes) {
   return !b->strides;
 }
 
+// From the first element to the last, inclusive; nothing where a dimension is empty.
 static void strided_bytes(Cg *c, const Buffer *b) {
-  cg_text(c, "(1");
+  bool first = true;
+  for (int i = 0; i < b->ndim; i++) {
+    int64_t n;
+    if (ex_const(b->shape[i], &n) && n > 0) continue;
+    cg_text(c, "%s", first ? "" : " || ");
+    cg_expr(c, b->shape[i], P_LESS);
+    cg_text(c, " <= 0");
+    first = false;
+  }
+  cg_text(c, "%s(1", first ? "" : " ? 0 : ");
   for (int i = 0; i < b->ndim; i++) {
     cg_text(c, " + (");
     cg_expr(c, b->shape[i], P_SUM);
@@ -107,35 +117,42 @@ static void refuse_sizes(Cg *c) {
   }
 }
 
-static void refuse_null(Cg *c, int i, const char *n) {
-  int64_t bytes;
-  bool constant = constant_bytes(cg_shape(c, i), &bytes);
-  if (constant && bytes == 0) return;
-  cg_begin(c);
-  cg_text(c, "if (!%s", n);
-  if (!constant) {
-    cg_text(c, " && ");
+// Names the bytes that each tensor of symbolic shape spans.
+static void declare_bytes(Cg *c) {
+  for (int i = 0; i < c->p->params.len; i++) {
+    const Param *p = &c->p->params.data[i];
+    int64_t bytes;
+    if (p->kind != PARAM_TENSOR || constant_bytes(cg_shape(c, i), &bytes)) continue;
+    const char *wish = arena_printf(c->arena, "%s_bytes", name_of(c, p));
+    cg_begin(c);
+    cg_text(c, "const int64_t %s = ", names_declare(c->names, p, wish));
     cg_bytes(c, i);
-    cg_text(c, " > 0");
+    cg_text(c, ";");
+    cg_end(c);
   }
-  cg_text(c, ") return \"%s is a null pointer\";", n);
-  cg_end(c);
+}
+
+// The name, or the constant.
+static const char *bytes_of(Cg *c, int i) {
+  const Param *p = &c->p->params.data[i];
+  int64_t bytes;
+  if (!constant_bytes(cg_shape(c, i), &bytes)) return names_of(c->names, p)->text;
+  return arena_printf(c->arena, "%lld%s", (long long)bytes, bytes > INT32_MAX ? "LL" : "");
 }
 
 static void refuse_pointer(Cg *c, int i) {
   const Param *p = &c->p->params.data[i];
   const Buffer *b = cg_shape(c, i);
-  const char *n = name_of(c, p);
-  int64_t bytes;
+  const char *n = name_of(c, p), *size = bytes_of(c, i);
+  int64_t bytes = 0;
+  bool constant = constant_bytes(b, &bytes);
   int align = cg_align(b);
-  if (!constant_bytes(b, &bytes) && !b->strides) {
-    cg_begin(c);
-    cg_text(c, "if (");
-    cg_bytes(c, i);
-    cg_text(c, " < 0) return \"%s has more bytes than 64 bits count\";", n);
-    cg_end(c);
+  if (!constant) {
+    cg_line(c, "if (%s < 0) return \"%s has more bytes than 64 bits count\";", size, n);
+    cg_line(c, "if (!%s && %s > 0) return \"%s is a null pointer\";", n, size, n);
+  } else if (bytes > 0) {
+    cg_line(c, "if (!%s) return \"%s is a null pointer\";", n, n);
   }
-  refuse_null(c, i, n);
   if (align > 1) {
     needs_add(c->needs, "misaligned");
     cg_line(c, "if (tlc_misaligned(%s, %d)) return \"%s must be aligned to %d bytes\";", n, align,
@@ -150,11 +167,9 @@ static void refuse_overlap(Cg *c, int i, int j) {
   if (!cg_is_written(p) && !cg_is_written(q)) return;
   needs_add(c->needs, "overlap");
   cg_begin(c);
-  cg_text(c, "if (tlc_overlap(%s, ", name_of(c, p));
-  cg_bytes(c, i);
-  cg_text(c, ", %s, ", name_of(c, q));
-  cg_bytes(c, j);
-  cg_text(c, ")) return \"%s and %s must not overlap\";", name_of(c, p), name_of(c, q));
+  cg_text(c, "if (tlc_overlap(%s, %s, %s, %s))", name_of(c, p), bytes_of(c, i), name_of(c, q),
+          bytes_of(c, j));
+  cg_text(c, " return \"%s and %s must not overlap\";", name_of(c, p), name_of(c, q));
   cg_end(c);
 }
 
@@ -199,6 +214,7 @@ static void refuses(Cg *c) {
       cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
   }
   refuse_sizes(c);
+  declare_bytes(c);
   for (int i = 0; i < p->params.len; i++) {
     if (p->params.data[i].kind == PARAM_TENSOR) refuse_pointer(c, i);
   }
@@ -315,14 +331,19 @@ bool cg_is_zeroed(const CgOptions *o, const Param *p) {
 }
 
 static void zero(Cg *c, int i) {
+  const char *n = name_of(c, &c->p->params.data[i]);
+  int names = names_mark(c->names);
+  cg_open(c, "if (error == cudaSuccess) {");
   cg_begin(c);
-  cg_text(c, "if (error == cudaSuccess && ");
+  cg_text(c, "const int64_t %s = ", names_declare(c->names, c->p->params.data + i, "bytes"));
   cg_bytes(c, i);
-  cg_text(c, " > 0) error = cudaMemsetAsync(%s, 0, static_cast<size_t>(",
-          name_of(c, &c->p->params.data[i]));
-  cg_bytes(c, i);
-  cg_text(c, "), stream);");
+  cg_text(c, ";");
   cg_end(c);
+  const char *bytes = names_of(c->names, c->p->params.data + i)->text;
+  cg_line(c, "if (%s > 0) error = cudaMemsetAsync(%s, 0, static_cast<size_t>(%s), stream);", bytes,
+          n, bytes);
+  cg_close(c, "}");
+  names_pop(c->names, names);
 }
 
 void cg_declare_params(Cg *c) {

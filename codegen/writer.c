@@ -16,7 +16,7 @@ void cg_begin(Cg *c) {
 // nowhere.
 static size_t break_at(const char *s, size_t from, size_t len) {
   size_t best = 0, bracket = 0;
-  int depth = 0, best_depth = 1 << 30;
+  int depth = 0, best_rank = 1 << 30; // twice the depth; one more before an operator
   bool quoted = false;
   for (size_t i = from; i < len && i <= COLUMNS; i++) {
     if (s[i] == '"' && s[i - 1] != '\\') quoted = !quoted;
@@ -25,11 +25,12 @@ static size_t break_at(const char *s, size_t from, size_t len) {
     if (s[i] == '(' && i < COLUMNS && s[i + 1] != ')') bracket = i + 1;
     if (strchr("([{", s[i])) depth++;
     if (strchr(")]}", s[i])) depth--;
-    bool between = s[i] == ' ' && i > from &&
-                   (s[i - 1] == ',' || s[i - 1] == ';' || strchr("&|?:+", s[i + 1]));
-    if (between && depth <= best_depth) {
+    if (s[i] != ' ' || i == from) continue;
+    bool comma = s[i - 1] == ',' || s[i - 1] == ';', op_next = strchr("&|?:+", s[i + 1]) != NULL;
+    int rank = 2 * depth + !comma;
+    if ((comma || op_next) && rank <= best_rank) {
       best = i;
-      best_depth = depth;
+      best_rank = rank;
     }
   }
   return best ? best : bracket;

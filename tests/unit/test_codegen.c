@@ -130,6 +130,20 @@ START_TEST(large_constant_index_is_64_bit) {
 }
 END_TEST
 
+// (tx * 16384 - 2^20) * (bx * 4000) reaches -2^20 * 4000, at tx = 0 and bx = 1.
+START_TEST(product_of_mixed_signs_is_64_bit) {
+  Buffer *A = param("A", DT_I64, 128);
+  Expr *a = add(mul(tx(), 16384), I(-(1 << 20)));
+  Expr *product = ex_mul(T.a, a, mul(V(T.k->block[0]), 4000));
+  body(store(A, element(), ex_cast(T.a, DT_I64, product)));
+  TextKernel k = loaded();
+  int64_t *out = T.arg[0].data;
+  ck_assert_int_eq(k.call((void *[]){out}), 0);
+  ck_assert_int_eq(out[64], INT64_C(-4194304000));
+  ck_assert_int_eq(out[64 + 63], -16384 * 4000);
+}
+END_TEST
+
 // The product of two sizes may pass 2^31, one size may not: the launcher refuses larger ones.
 START_TEST(symbolic_product_is_64_bit) {
   Var *M = size_param("M"), *N = size_param("N");
@@ -453,6 +467,7 @@ static void add_tests(TCase *t) {
   tcase_add_test(t, reserved_words);
   tcase_add_test(t, small_index_is_int);
   tcase_add_test(t, large_constant_index_is_64_bit);
+  tcase_add_test(t, product_of_mixed_signs_is_64_bit);
   tcase_add_test(t, symbolic_product_is_64_bit);
   tcase_add_test(t, int32_is_infix_only_where_it_fits);
   tcase_add_test(t, branches_and_loops);
