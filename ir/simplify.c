@@ -145,6 +145,7 @@ static void reduce(Aff *d) { // d >= 0 without the common divisor of its coeffic
 static Expr *equality(Facts *f, BinOp op, Aff *d) { // d == 0 or d != 0
   int64_t g = aff_gcd(d);
   if (g && d->c % g) return ex_bool(f->arena, op == BIN_NE);
+  if (d->n && d->t[0].coeff < 0 && !aff_scale(d, -1)) return NULL; // one form of a == b and b == a
   Aff pos = aff_const(0), neg = aff_const(0);
   for (int i = 0; i < d->n; i++) {
     Aff one = aff_atom(d->t[i].atom);
@@ -152,12 +153,6 @@ static Expr *equality(Facts *f, BinOp op, Aff *d) { // d == 0 or d != 0
     if (!aff_add(c > 0 ? &pos : &neg, &one, c > 0 ? c : -c)) return NULL;
   }
   int64_t c = d->c / (g ? g : 1);
-  if (!pos.n) { // the terms on the left
-    Aff swap = pos;
-    pos = neg;
-    neg = swap;
-    c = -c;
-  }
   if (c > 0) pos.c = c;
   else neg.c = -c;
   if (c > 0 && !neg.n) return NULL; // a + 3 == 0: leave it as written

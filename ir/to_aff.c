@@ -35,8 +35,23 @@ static bool fits(Facts *f, const Aff *x, DType t) {
   return aff_lower(f, x, lo, 1) >= lo && aff_upper(f, x, 1) <= hi;
 }
 
+static bool integer(DType t) { return dt_is_int(t) && t != DT_U64; }
+
+static bool same_node(const Expr *x, const Expr *y) {
+  return x->kind == y->kind && (x->kind != EX_BINARY || x->u.bin.op == y->u.bin.op);
+}
+
 static bool opaque(Facts *f, Expr *x, Aff *out) {
-  if (f->simplifying) x = facts_simplify_leaf(f, x);
+  if (f->simplifying) {
+    Expr *r = facts_simplify_leaf(f, x);
+    if (!same_node(r, x) && integer(r->type) && f->nest < 60) { // what is left may be a sum
+      f->nest++;
+      bool known = to_aff(f, r, out);
+      f->nest--;
+      return known;
+    }
+    x = r;
+  }
   if (x->kind == EX_INT) {
     if (x->u.i == INT64_MIN) return false;
     *out = aff_const(x->u.i);
@@ -153,8 +168,6 @@ static bool select_aff(Facts *f, Expr *x, Aff *out) {
   *out = aff_atom(atom_intern(f, &key));
   return true;
 }
-
-static bool integer(DType t) { return dt_is_int(t) && t != DT_U64; }
 
 static bool convert(Facts *f, Expr *x, Aff *out) {
   Aff a;

@@ -80,6 +80,7 @@ START_TEST(folding_never_overflows) {
   ck_assert(r->kind == EX_BINARY); // exact integers do not wrap: left alone
   ck_assert(ex_mul(arena, max, ix(2))->kind == EX_BINARY);
   ck_assert(ex_floordiv(arena, ix(INT64_MIN), ix(-1))->kind == EX_BINARY);
+  ck_assert(ex_bin(arena, BIN_SHL, max, ix(2))->kind == EX_BINARY);
   ck_assert(ex_floordiv(arena, ix(5), ix(0))->kind == EX_BINARY);
   Expr *wrapped = ex_add(arena, ex_int(arena, DT_I32, INT32_MAX), ex_int(arena, DT_I32, 1));
   ck_assert(ex_is(wrapped, INT32_MIN));
