@@ -1,11 +1,11 @@
-// --bench: a checked kernel timed on the GPU, beside cublasLt where the program is one matrix product.
-// SPDX-License-Identifier: MIT
+// --bench: a checked kernel timed on the GPU, beside cublasLt where the program is one matrix
+// product. SPDX-License-Identifier: MIT
 #include <string.h>
 
 #include "driver/device.h"
 
-// What cublasLt would have to compute to do the same work. Found in the tile program: its only gemm,
-// whose operands are tiles of two parameters, and one 2-D output. For measuring only.
+// What cublasLt would have to compute to do the same work. Found in the tile program: its only
+// gemm, whose operands are tiles of two parameters, and one 2-D output. For measuring only.
 typedef struct {
   int a, b, c; // parameters
   bool trans_a, trans_b;
@@ -91,8 +91,7 @@ static RtStatus time_all(const Options *o, DeviceKernel *k, RtCall *call, const 
     Buf why = {0};
     if (s == RT_OK && rt_blas_new(k->gpu, &g, &blas, &why) == RT_OK)
       list[n++] = (RtContender){"cublasLt", rt_blas_launch, blas};
-    else if (why.len)
-      fprintf(stderr, "tlc: no cuBLAS beside it: %s\n", buf_str(&why));
+    else if (why.len) fprintf(stderr, "tlc: no cuBLAS beside it: %s\n", buf_str(&why));
     buf_free(&why);
   }
   list[n++] = (RtContender){d->program->symbol, rt_call_launch, call};

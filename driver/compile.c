@@ -53,7 +53,8 @@ static bool read_source(Job *j, const Options *o) {
   return ok;
 }
 
-// "native": the newest target that this machine's GPU runs. Where no GPU is, sm_80 for the emulator.
+// "native": the newest target that this machine's GPU runs. Where no GPU is, sm_80 for the
+// emulator.
 static const Target *native_target(void) {
   const Target *best = target_at(0);
   RtGpu *gpu = NULL;
@@ -122,7 +123,8 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
   return (CgOptions){.target = j->target,
                      .source = j->tile.data[program],
-                     .out_name = base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
+                     .out_name =
+                         base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
                      .debug = o->debug,
                      .lines = o->lines,
                      .zero = o->zero.len ? zero : NULL,

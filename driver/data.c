@@ -54,8 +54,7 @@ int64_t data_index(const RunData *d, const Expr *x) {
   case EX_INT: return x->u.i;
   case EX_VAR: return var_value(d, x->u.var);
   case EX_CAST: return data_index(d, x->u.cast);
-  case EX_SELECT:
-    return data_index(d, data_index(d, x->u.sel.cond) ? x->u.sel.yes : x->u.sel.no);
+  case EX_SELECT: return data_index(d, data_index(d, x->u.sel.cond) ? x->u.sel.yes : x->u.sel.no);
   case EX_BINARY:
     return binary_value(x->u.bin.op, data_index(d, x->u.bin.a), data_index(d, x->u.bin.b));
   default: die("expression kind %d in a size", (int)x->kind);
@@ -122,7 +121,8 @@ static int make_sizes(RunData *d, const Options *o) {
     const Var *v = p->sizes.data[i];
     const char *text = map_get(o->bindings, v->name);
     if (text && (!parse_int(text, &d->sizes[i]) || d->sizes[i] < 0 || d->sizes[i] > INT32_MAX)) {
-      fprintf(stderr, "tlc: -p %s=%s: a size is a whole number from 0 to 2147483647\n", v->name, text);
+      fprintf(stderr, "tlc: -p %s=%s: a size is a whole number from 0 to 2147483647\n", v->name,
+              text);
       status = EXIT_USAGE;
     } else if (!text && !size_from_files(d, o, v, &d->sizes[i])) {
       buf_printf(&missing, "%s%s=VALUE", missing.len ? "," : "", v->name);
@@ -141,13 +141,14 @@ static int make_scalar(RunData *d, const Options *o, int i) {
   const char *text = map_get(o->bindings, p->name);
   char *end = NULL;
   bool ok = text != NULL;
-  if (ok && dt_is_float(p->var->type)) ok = (d->scalar_f[i] = strtod(text, &end), end != text && !*end);
+  if (ok && dt_is_float(p->var->type))
+    ok = (d->scalar_f[i] = strtod(text, &end), end != text && !*end);
   else if (ok && !strcmp(text, "True")) d->scalar_i[i] = 1;
   else if (ok && !strcmp(text, "False")) d->scalar_i[i] = 0;
   else if (ok) ok = parse_int(text, &d->scalar_i[i]);
   if (ok) return EXIT_OK;
-  fprintf(stderr, "tlc: running %s needs a value for %s (%s): give -p %s=VALUE\n", d->program->symbol,
-          p->name, dt_name(p->var->type), p->name);
+  fprintf(stderr, "tlc: running %s needs a value for %s (%s): give -p %s=VALUE\n",
+          d->program->symbol, p->name, dt_name(p->var->type), p->name);
   return EXIT_USAGE;
 }
 

@@ -9,10 +9,10 @@
 // `program` is the TILE-level one: its tensors have the shapes that were declared.
 typedef struct {
   const Program *program;
-  int64_t *sizes;   // values of Program.sizes
+  int64_t *sizes;    // values of Program.sizes
   int64_t *scalar_i; // per parameter
   double *scalar_f;
-  RtArray *array;   // per parameter; data NULL for scalars
+  RtArray *array; // per parameter; data NULL for scalars
   size_t *bytes;
 } RunData;
 
@@ -20,8 +20,8 @@ typedef struct {
 int64_t data_index(const RunData *d, const Expr *x);
 // Sizes from -p and --in, arrays from --in or by seed. EXIT_OK, or an exit status after a message.
 int data_make(RunData *d, const Program *p, const Options *o);
-// A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs of
-// float type get a bound array; `written` arrays are made for outputs.
+// A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs
+// of float type get a bound array; `written` arrays are made for outputs.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);
 RtType data_type(DType t);
 bool data_is_output(const Program *p, int i);

@@ -39,17 +39,17 @@ typedef struct {
   EmitKind emit;
   const char *header, *manifest; // --header, --manifest files
   Mode mode;
-  const char *device;          // auto, emu, gpu
-  PairVec in, out, expect;     // NAME=FILE
+  const char *device;      // auto, emu, gpu
+  PairVec in, out, expect; // NAME=FILE
   uint64_t seed;
-  bool integers;               // --integers: integer-valued float inputs
-  double rtol, atol;           // < 0: default
+  bool integers;     // --integers: integer-valued float inputs
+  double rtol, atol; // < 0: default
   bool cold_l2, json;
   bool remarks, debug, lines, time_passes, deps, werror;
-  Map *flags;                  // -f
-  const char *dump;            // -d
-  VEC(const char *) include;   // -I
-  VEC(const char *) zero;      // --zero
+  Map *flags;                // -f
+  const char *dump;          // -d
+  VEC(const char *) include; // -I
+  VEC(const char *) zero;    // --zero
   const char *dep_file, *dep_target;
   DiagFormat diag_format;
   const char *color;

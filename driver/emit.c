@@ -14,7 +14,7 @@ static const char *base_name(const char *path) {
 }
 
 static const char *suffix_of(EmitKind kind) {
-  static const char *const suffixes[] = {".cu",  ".h",   ".json", ".tokens", ".ast",
+  static const char *const suffixes[] = {".cu",       ".h",   ".json", ".tokens", ".ast",
                                          ".tile.tir", ".tir", ".ptx",  ".cubin",  ""};
   return suffixes[kind];
 }
@@ -74,7 +74,8 @@ static int write_deps(const Job *j, const Options *o, const char *output) {
 void drv_text(const Job *j, const Options *o, EmitKind kind, Buf *out) {
   int n = j->thread.len;
   if (kind == EMIT_TILE || kind == EMIT_IR) {
-    const Program *const *p = (const Program *const *)(kind == EMIT_TILE ? j->tile.data : j->thread.data);
+    const Program *const *p =
+        (const Program *const *)(kind == EMIT_TILE ? j->tile.data : j->thread.data);
     for (int i = 0; i < (kind == EMIT_TILE ? j->tile.len : n); i++) ir_print(p[i], out);
     return;
   }
@@ -119,9 +120,9 @@ static int emit_side_files(const Job *j, const Options *o, const char *output) {
 
 int drv_emit(Job *j, const Options *o) {
   Buf out = {0};
-  bool ok = wants_syntax_only(o)     ? emit_syntax(j, o, &out)
-            : o->emit == EMIT_TILE   ? job_front(j, o)
-                                     : job_front(j, o) && job_lower(j, o);
+  bool ok = wants_syntax_only(o)   ? emit_syntax(j, o, &out)
+            : o->emit == EMIT_TILE ? job_front(j, o)
+                                   : job_front(j, o) && job_lower(j, o);
   int status = ok ? EXIT_OK : EXIT_WRONG_PROGRAM;
   const char *output = output_name(o);
   if (ok && o->emit >= EMIT_PTX) {

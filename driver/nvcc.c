@@ -29,8 +29,9 @@ int drv_nvcc(Job *j, const Options *o, const char *output) {
                    .kind = o->emit == EMIT_PTX ? RT_PTX : RT_CUBIN};
   const char *path;
   RtStatus s = rt_build(j->arena, &build, &path, NULL, &err);
-  int status = s == RT_OK ? copy_file(j->arena, path, output)
-                          : s == RT_MISSING ? EXIT_MACHINE : EXIT_BUG;
+  int status = s == RT_OK        ? copy_file(j->arena, path, output)
+               : s == RT_MISSING ? EXIT_MACHINE
+                                 : EXIT_BUG;
   if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
   buf_free(&text);
   buf_free(&err);

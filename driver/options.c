@@ -28,8 +28,7 @@ static NORETURN void usage_error(const char *fmt, ...) {
 // Splits "NAME=VALUE"; the option's name is for the message.
 static Pair pair_of(Options *o, const char *option, const char *text) {
   const char *eq = strchr(text, '=');
-  if (!eq || eq == text || !eq[1])
-    usage_error("%s wants NAME=VALUE, got '%s'", option, text);
+  if (!eq || eq == text || !eq[1]) usage_error("%s wants NAME=VALUE, got '%s'", option, text);
   return (Pair){arena_strn(o->arena, text, (size_t)(eq - text)), arena_str(o->arena, eq + 1)};
 }
 
@@ -83,8 +82,8 @@ static int choice(const char *option, const char *text, const char *const *names
 }
 
 static void set_emit(Options *o, const char *v) {
-  static const char *const kinds[] = {"cu",   "header", "manifest", "tokens", "ast", "tile",
-                                      "ir",   "ptx",    "cubin",    "exe",    NULL};
+  static const char *const kinds[] = {"cu", "header", "manifest", "tokens", "ast", "tile",
+                                      "ir", "ptx",    "cubin",    "exe",    NULL};
   o->emit = (EmitKind)choice("--emit", v, kinds);
 }
 
@@ -172,41 +171,9 @@ SWITCH(set_deps, deps, true)
 SWITCH(set_werror, werror, true)
 
 static const Option table[] = {
-    {"-o", true, set_output, "FILE", "write here ('-' is stdout); default: the input's name with the suffix of what is emitted, in the current folder"},
-    {"-p", true, set_bindings, "NAME=VALUE[,...]", "bind parameters of the kernel function; a T.dynamic size gets its run-time value for --run and --bench"},
-    {"--entry", true, set_entry, "NAME", "which kernel function, where the file has several; 'all' for each"},
-    {"--name", true, set_name, "NAME", "C symbol of the launcher; default: the outermost function that holds the kernel"},
-    {"--arch", true, set_arch, "ARCH", "instruction set of the text: sm_80 (default), sm_86, sm_87, sm_89, sm_90a; 'native' with --run and --bench"},
-    {"--emit", true, set_emit, "KIND", "cu (default), header, manifest, tokens, ast, tile, ir, ptx, cubin, exe"},
-    {"--header", true, set_header, "FILE", "also write the C header"},
-    {"--manifest", true, set_manifest, "FILE", "also write the manifest (JSON)"},
-    {"--run", false, set_run, NULL, "run it here and check every output against the oracle"},
-    {"--device", true, set_device, "auto|emu|gpu", "where --run runs; auto: the GPU if there is one, else the emulator"},
-    {"--in", true, add_in, "A=a.npy", "input tensor from a NumPy file (bf16 and fp8 as raw uint16 and uint8)"},
-    {"--out", true, add_out, "C=c.npy", "write an output tensor to a NumPy file"},
-    {"--expect", true, add_expect, "C=c.npy", "compare an output with a NumPy file instead of the oracle"},
-    {"--seed", true, set_seed, "N", "seed of the generated inputs (default 1)"},
-    {"--integers", false, set_integers, NULL, "generate small integers for float inputs too, so that results compare exactly"},
-    {"--rtol", true, set_rtol, "X", "relative tolerance; default: a bound computed for each element"},
-    {"--atol", true, set_atol, "X", "absolute tolerance"},
-    {"--bench", false, set_bench, NULL, "time it on the GPU"},
-    {"--l2", true, set_l2, "warm|cold", "state of the L2 cache for --bench (default warm)"},
-    {"--json", false, set_json, NULL, "--bench and --run results as JSON"},
-    {"--zero", true, add_zero, "C", "the launcher zeroes this accumulated tensor on the stream first"},
-    {"--remarks", false, set_remarks, NULL, "say what was decided, per source line"},
-    {"-g", false, set_debug, NULL, "keep names and traps, emit #line"},
-    {"--line", true, set_line, "tl|none", "#line marks of the .tl file in the text"},
-    {"-I", true, add_include, "DIR", "where imported modules are looked for, after the file's own folder"},
-    {"-d", true, set_dump, "PASS[,PASS]|all", "print the IR after a pass"},
-    {"--time-passes", false, set_time, NULL, "print the time of each pass"},
-    {"-MD", false, set_deps, NULL, "write a depfile for make or ninja beside the output"},
-    {"-MF", true, set_dep_file, "FILE", "name of the depfile"},
-    {"-MT", true, set_dep_target, "NAME", "target named in the depfile"},
-    {"--emu-seed", true, set_emu_seed, "N", "schedule of the emulator's warps"},
-    {"--diagnostics", true, set_diagnostics, "text|json", "form of the messages"},
-    {"--color", true, set_color, "auto|always|never", "colour in messages"},
-    {"--max-errors", true, set_max_errors, "N", "errors shown before the rest is counted (default 20)"},
-    {"--werror", false, set_werror, NULL, "warnings are errors"},
+#define OPTION(name, value, set, value_name, help) {name, value, set, value_name, help},
+#include "driver/options.def"
+#undef OPTION
 };
 
 static void print_help(void) {

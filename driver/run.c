@@ -66,7 +66,8 @@ static void add_cost(Cost *c, const Stmt *s, double times) {
     break;
   case ST_FOR:
     for (int i = 0; i < s->u.loop.nvars; i++)
-      if (only_sizes(s->u.loop.extent[i])) times *= (double)data_index(c->data, s->u.loop.extent[i]);
+      if (only_sizes(s->u.loop.extent[i]))
+        times *= (double)data_index(c->data, s->u.loop.extent[i]);
     add_cost(c, s->u.loop.body, times);
     break;
   case ST_IF:
@@ -88,7 +89,8 @@ static void add_cost(Cost *c, const Stmt *s, double times) {
 
 static bool writes_exclusively(const Program *p) {
   for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].kind == PARAM_TENSOR && p->params.data[i].role == ROLE_INOUT) return false;
+    if (p->params.data[i].kind == PARAM_TENSOR && p->params.data[i].role == ROLE_INOUT)
+      return false;
   return p->kernels.len == 1;
 }
 
@@ -103,7 +105,8 @@ static void sample_blocks(Run *r) {
   int64_t all = grid_blocks(r);
   double seconds = cost.macs * (double)all / ORACLE_RATE;
   if (seconds <= ORACLE_SECONDS || !writes_exclusively(p)) {
-    if (seconds > 2 * ORACLE_SECONDS) fprintf(stderr, "tlc: the oracle takes about %.0f s\n", seconds);
+    if (seconds > 2 * ORACLE_SECONDS)
+      fprintf(stderr, "tlc: the oracle takes about %.0f s\n", seconds);
     return;
   }
   double want = ORACLE_SECONDS * ORACLE_RATE / (cost.macs > 1 ? cost.macs : 1);
