@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char *word_name(Ev *ev, const Call *c) {
-  return *c->fn->module ? arena_printf(ev->arena, "%s.%s", c->fn->module, c->fn->name) : c->fn->name;
+  return *c->fn->module ? arena_printf(ev->arena, "%s.%s", c->fn->module, c->fn->name)
+                        : c->fn->name;
 }
 
 // The name of the i-th operand in the signature.

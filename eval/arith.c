@@ -43,7 +43,8 @@ static Val int_pow(Ev *ev, int64_t base, int64_t exponent, Span at) {
 }
 
 Val ev_pow(Ev *ev, Val a, Val b, Span at) {
-  if (v_is_int(a) && v_is_int(b) && v_as_int(b) >= 0) return int_pow(ev, v_as_int(a), v_as_int(b), at);
+  if (v_is_int(a) && v_is_int(b) && v_as_int(b) >= 0)
+    return int_pow(ev, v_as_int(a), v_as_int(b), at);
   double x = v_as_float(a), y = v_as_float(b);
   if (x == 0 && y < 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "0 to a negative power");
   if (x < 0 && y != floor(y))
@@ -212,7 +213,8 @@ Val ev_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at) {
 Val ev_unary(Ev *ev, AstUnaryOp op, Val v, Span at) {
   if (op == AST_OP_NOT) {
     if (ev_unknown(v)) return v;
-    if (ev_is_rt(v)) return dev_wrap(ev, ex_un(ev->arena, UN_NOT, ev_cond(ev, v, at)), at, v, v_none(), v_none());
+    if (ev_is_rt(v))
+      return dev_wrap(ev, ex_un(ev->arena, UN_NOT, ev_cond(ev, v, at)), at, v, v_none(), v_none());
     return v_bool(!ev_truth(ev, v, at));
   }
   if (ev_unknown(v)) return v;
@@ -292,7 +294,8 @@ static bool identity(AstCompareOp op, Val a, Val b, bool *out) {
   if (op != AST_OP_EQ && op != AST_OP_NE) return false;
   bool a_none = a.kind == V_NONE || (a.kind == V_MISSING && a.missing->none);
   bool b_none = b.kind == V_NONE || (b.kind == V_MISSING && b.missing->none);
-  if (!(a_none && !ev_unknown(b)) && !(b_none && !ev_unknown(a)) && !(a_none && b_none)) return false;
+  if (!(a_none && !ev_unknown(b)) && !(b_none && !ev_unknown(a)) && !(a_none && b_none))
+    return false;
   *out = (a_none && b_none) == (op == AST_OP_EQ);
   return true;
 }
@@ -320,5 +323,8 @@ Val ev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at) {
     bad_operands(ev, ast_compare_text(op), a, b, at);
   int c = order(ev, a, b, at);
   if (c == 2) return v_bool(false);
-  return v_bool(op == AST_OP_LT ? c < 0 : op == AST_OP_LE ? c <= 0 : op == AST_OP_GT ? c > 0 : c >= 0);
+  return v_bool(op == AST_OP_LT   ? c < 0
+                : op == AST_OP_LE ? c <= 0
+                : op == AST_OP_GT ? c > 0
+                                  : c >= 0);
 }

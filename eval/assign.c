@@ -21,7 +21,8 @@ static void name_buffers(Ev *ev, Val v, const char *name) {
   } else if (v_is_seq(v)) {
     for (int i = 0; i < v.seq->len && i < 64; i++) {
       Val e = v.seq->data[i];
-      if (e.kind == V_BUFFER && !e.buf->name) e.buf->name = arena_printf(ev->arena, "%s_%d", name, i);
+      if (e.kind == V_BUFFER && !e.buf->name)
+        e.buf->name = arena_printf(ev->arena, "%s_%d", name, i);
     }
   }
 }
@@ -77,7 +78,8 @@ static void assign_index(Ev *ev, const AstExpr *t, Val v, Span at) {
     return;
   }
   if (unknown_box(ev, box, at)) return;
-  if (t->index.index->kind == AST_SLICE) ev_fail(ev, DIAG_NO_SYNTAX, at, "assignment to a slice of a list");
+  if (t->index.index->kind == AST_SLICE)
+    ev_fail(ev, DIAG_NO_SYNTAX, at, "assignment to a slice of a list");
   assign_item(ev, box, ev_expr(ev, t->index.index), v, at);
 }
 
@@ -122,7 +124,8 @@ void ev_assign(Ev *ev, const AstExpr *target, Val v, Span at) {
   case AST_LIST: unpack(ev, target, v, at); break;
   case AST_ATTR: {
     Val box = ev_expr(ev, target->attr.value);
-    if (!unknown_box(ev, box, at)) ev_fail(ev, DIAG_NO_ATTR_STORE, at, v_kind(ev, box), target->attr.name.text);
+    if (!unknown_box(ev, box, at))
+      ev_fail(ev, DIAG_NO_ATTR_STORE, at, v_kind(ev, box), target->attr.name.text);
     break;
   }
   default: ev_fail(ev, DIAG_NO_SYNTAX, at, "this assignment target");
@@ -177,7 +180,8 @@ void ev_aug(Ev *ev, const AstStmt *s) {
     store_var(ev, old.expr->u.load.buf, combine(ev, s, old), s->span);
     return;
   }
-  if (t->index.index->kind == AST_SLICE) ev_fail(ev, DIAG_NO_SYNTAX, t->span, "assignment to a slice of a list");
+  if (t->index.index->kind == AST_SLICE)
+    ev_fail(ev, DIAG_NO_SYNTAX, t->span, "assignment to a slice of a list");
   Val key = ev_expr(ev, t->index.index);
   assign_item(ev, box, key, combine(ev, s, ev_getitem(ev, box, key, t->span)), s->span);
 }
@@ -202,7 +206,8 @@ void ev_ann(Ev *ev, const AstStmt *s) {
   Val v = ev_expr(ev, s->ann.value);
   if (ev->trace && ev->env->kernel && dev_ok(v)) {
     Val type = ev_expr(ev, s->ann.annotation);
-    bool index = v.kind != V_EXPR || (v.expr->type == DT_INDEX && type.kind == V_DTYPE && dt_is_int(type.dtype));
+    bool index = v.kind != V_EXPR ||
+                 (v.expr->type == DT_INDEX && type.kind == V_DTYPE && dt_is_int(type.dtype));
     if (type.kind == V_DTYPE && !index)
       v = dev_wrap(ev, ex_cast(ev->arena, type.dtype, v.expr), s->span, v, v_none(), v_none());
   }

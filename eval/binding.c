@@ -1,5 +1,5 @@
-// -p texts: ints, floats, True, False, None, dtypes, policies, quoted text, lists and tuples; any other
-// word is text.
+// -p texts: ints, floats, True, False, None, dtypes, policies, quoted text, lists and tuples; any
+// other word is text.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
 
@@ -56,7 +56,8 @@ static Val word(Ev *ev, const char *s) {
   if (number(s, &v) || policy(s, &v)) return v;
   if (dt_find(!strncmp(s, "T.", 2) ? s + 2 : s, &t) && t != DT_INDEX) return v_dtype(t);
   size_t n = strlen(s);
-  if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0]) return v_strn(ev, s + 1, (int)n - 2);
+  if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0])
+    return v_strn(ev, s + 1, (int)n - 2);
   return v_str(ev, s);
 }
 

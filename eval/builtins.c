@@ -64,7 +64,8 @@ static Val extreme(Ev *ev, Call *c, bool max) {
     if (dev_ok(key) && dev_ok(best_key) && (key.kind == V_EXPR || best_key.kind == V_EXPR)) {
       Expr *x, *y;
       dev_pair(ev, best, v, &x, &y, c->span);
-      best = best_key = dev_wrap(ev, ex_bin(ev->arena, max ? BIN_MAX : BIN_MIN, x, y), c->span, best, v, v_none());
+      best = best_key = dev_wrap(ev, ex_bin(ev->arena, max ? BIN_MAX : BIN_MIN, x, y), c->span,
+                                 best, v, v_none());
       continue;
     }
     Val less = max ? ev_compare(ev, AST_OP_LT, best_key, key, c->span)
@@ -83,14 +84,16 @@ Val b_max(Ev *ev, Call *c) { return extreme(ev, c, true); }
 Val b_sum(Ev *ev, Call *c) {
   Seq *items = ev_items(ev, c->arg[0], c->at[0]);
   Val acc = c->arg[1].kind == V_UNSET ? v_int(0) : c->arg[1];
-  for (int i = 0; i < items->len; i++) acc = ev_binary(ev, AST_OP_ADD, acc, items->data[i], c->span);
+  for (int i = 0; i < items->len; i++)
+    acc = ev_binary(ev, AST_OP_ADD, acc, items->data[i], c->span);
   return acc;
 }
 
 Val b_abs(Ev *ev, Call *c) {
   Val v = c->arg[0];
   if (v.kind == V_FLOAT) return v_float(fabs(v.f));
-  if (v_is_int(v)) return v_as_int(v) < 0 ? ev_unary(ev, AST_OP_NEG, v, c->span) : v_int(v_as_int(v));
+  if (v_is_int(v))
+    return v_as_int(v) < 0 ? ev_unary(ev, AST_OP_NEG, v, c->span) : v_int(v_as_int(v));
   Expr *x = dev_expr(ev, v, c->at[0]);
   return dev_wrap(ev, ex_math(ev->arena, MATH_ABS, &x, 1), c->span, v, v_none(), v_none());
 }
@@ -99,7 +102,8 @@ static Val int_of_text(Ev *ev, Call *c) {
   const char *s = c->arg[0].str->data;
   int base = c->arg[1].kind == V_UNSET ? 10 : (int)arg_int(ev, c, 1, 10);
   char *end;
-  long long v = base == 0 || (base >= 2 && base <= 36) ? strtoll(s, &end, base) : (end = (char *)s, 0);
+  long long v =
+      base == 0 || (base >= 2 && base <= 36) ? strtoll(s, &end, base) : (end = (char *)s, 0);
   while (*end == ' ') end++;
   if (end == s || *end || v == INT64_MAX || v == INT64_MIN)
     ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an int");
@@ -113,7 +117,8 @@ Val b_int(Ev *ev, Call *c) {
   if (v.kind == V_STR) return int_of_text(ev, c);
   if (v_is_int(v)) return v_int(v_as_int(v));
   if (v.kind == V_EXPR && ex_const(v.expr, &k)) return v_int(k);
-  if (v.kind == V_EXPR) ev_fail(ev, DIAG_RT_CONTEXT, c->span, "int()", "cast with T.cast(x, T.int32)");
+  if (v.kind == V_EXPR)
+    ev_fail(ev, DIAG_RT_CONTEXT, c->span, "int()", "cast with T.cast(x, T.int32)");
   if (v.kind != V_FLOAT || isnan(v.f) || fabs(v.f) >= 9.2e18)
     ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, v), "an int");
   return v_int((int64_t)v.f);
@@ -260,7 +265,8 @@ Val b_filter(Ev *ev, Call *c) {
   Seq *s = ev_items(ev, c->arg[1], c->at[1]);
   Val out = v_seq(ev, V_LIST, 0);
   for (int i = 0; i < s->len; i++) {
-    Val keep = c->arg[0].kind == V_NONE ? s->data[i] : ev_call_args(ev, c->arg[0], c->span, 1, &s->data[i]);
+    Val keep = c->arg[0].kind == V_NONE ? s->data[i]
+                                        : ev_call_args(ev, c->arg[0], c->span, 1, &s->data[i]);
     if (ev_unknown(keep)) return keep;
     if (ev_truth(ev, keep, c->span)) v_push(ev, out.seq, s->data[i]);
   }

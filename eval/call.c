@@ -22,7 +22,8 @@ static void star_kwargs(Ev *ev, Call *c, const AstArg *a, Val v) {
   for (int i = 0; i < v.dict->entries.len; i++) {
     const DictEntry *e = &v.dict->entries.data[i];
     if (e->dead) continue;
-    if (e->key.kind != V_STR) ev_fail(ev, DIAG_OPERAND, a->span, "**", v_kind(ev, e->key), "a str key");
+    if (e->key.kind != V_STR)
+      ev_fail(ev, DIAG_OPERAND, a->span, "**", v_kind(ev, e->key), "a str key");
     vec_push(ev->arena, &c->kw, (struct KwArg){e->key.str->data, e->value, a->span});
   }
 }
@@ -145,7 +146,8 @@ bool ev_bind(Ev *ev, Call *c) {
     if (i < 0 && strstr(sig, "**")) continue; // the handler takes them as they are
     if (i < 0)
       ev_fail(ev, DIAG_ARG_UNKNOWN, kw->at, full_name(ev, c->fn), kw->name, slot_list(ev, sig));
-    if (c->arg[i].kind != V_UNSET) ev_fail(ev, DIAG_ARG_TWICE, kw->at, full_name(ev, c->fn), kw->name);
+    if (c->arg[i].kind != V_UNSET)
+      ev_fail(ev, DIAG_ARG_TWICE, kw->at, full_name(ev, c->fn), kw->name);
     c->arg[i] = kw->v;
     c->at[i] = kw->at;
   }
@@ -336,7 +338,8 @@ Val ev_decorate(Ev *ev, const AstStmt *def) {
   for (int i = def->def.decorators.len - 1; i >= 0; i--) {
     const AstExpr *e = def->def.decorators.data[i];
     Val d = ev_expr(ev, e);
-    if (d.kind == V_OPAQUE) return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);
+    if (d.kind == V_OPAQUE)
+      return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);
     v = ev_call_args(ev, d, e->span, 1, &v);
   }
   return v;

@@ -16,7 +16,8 @@ static Seq *range_items(Ev *ev, const Range *r, Span at) {
   }
   Val out = v_seq(ev, V_LIST, 0);
   for (int64_t i = n[0]; n[2] > 0 ? i < n[1] : i > n[1];) {
-    if (out.seq->len >= MAX_ITEMS) ev_fail(ev, DIAG_TOO_LONG, at, (long long)MAX_ITEMS + 1, MAX_ITEMS);
+    if (out.seq->len >= MAX_ITEMS)
+      ev_fail(ev, DIAG_TOO_LONG, at, (long long)MAX_ITEMS + 1, MAX_ITEMS);
     v_push(ev, out.seq, v_int(i));
     if (__builtin_add_overflow(i, n[2], &i)) break;
   }

@@ -18,7 +18,8 @@ static void run(Ev *ev, void *arg) {
 bool ev_compile(const EvOptions *o, EvResult *r) {
   Arena *a = o->arena;
   int errors = diag_errors(o->diags);
-  Ev ev = {.arena = a, .diags = o->diags, .sources = diag_sources(o->diags), .options = o, .result = r};
+  Ev ev = {
+      .arena = a, .diags = o->diags, .sources = diag_sources(o->diags), .options = o, .result = r};
   ev.target = o->target ? o->target : target_find("sm_80");
   ev.stack = __builtin_frame_address(0);
   ev.arena_start = arena_bytes(a);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// What an unknown condition or iterable controls is skipped; the names it would bind become unknown.
+// What an unknown condition or iterable controls is skipped; names it would bind become unknown.
 static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
   if (v.kind == V_OPAQUE && ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
   ev_note_missing(ev, v);
@@ -97,11 +97,13 @@ static void rt_for(Ev *ev, const AstStmt *s, const Loop *l) {
   rt_enter(ev, &rt, true, l->kind == LOOP_PARALLEL || l->kind == LOOP_VECTORIZED, s->span);
   Loop shape = *l;
   Expr *start = l->min[0];
-  if (l->step != 1) shape.min = (Expr *[]){ex_index(ev->arena, 0)};
+  Expr *zero = ex_index(ev->arena, 0);
+  if (l->step != 1) shape.min = &zero;
   for (int i = 0; i < l->n; i++) {
     var[i] = var_new(ev->arena, names[i], DT_INDEX, VAR_LOOP, s->for_.target->span);
     Expr *x = ex_var(ev->arena, var[i]);
-    if (l->step != 1) x = ex_add(ev->arena, start, ex_mul(ev->arena, x, ex_index(ev->arena, l->step)));
+    if (l->step != 1)
+      x = ex_add(ev->arena, start, ex_mul(ev->arena, x, ex_index(ev->arena, l->step)));
     x = ex_at(x, s->for_.target->span);
     env_set(ev, names[i], v_expr(x, l->step == 1 ? 1 : 8), s->for_.target->span);
   }
@@ -116,12 +118,15 @@ static void rt_for(Ev *ev, const AstStmt *s, const Loop *l) {
 // range(lo, hi, step) as a serial loop.
 static Loop *range_loop(Ev *ev, const Range *r, Span at) {
   Loop *l = NEW(ev->arena, Loop);
-  Expr *lo = dev_index(ev, r->lo, at), *hi = dev_index(ev, r->hi, at), *step = dev_index(ev, r->step, at);
+  Expr *lo = dev_index(ev, r->lo, at), *hi = dev_index(ev, r->hi, at),
+       *step = dev_index(ev, r->step, at);
   if (!ex_const(step, &l->step)) ev_fail(ev, DIAG_RT_STEP, at, ir_expr_str(ev->arena, step));
-  if (l->step == 0 || l->step == INT64_MIN) ev_fail(ev, DIAG_ZERO_DIVISION, at, "a range step of 0");
+  if (l->step == 0 || l->step == INT64_MIN)
+    ev_fail(ev, DIAG_ZERO_DIVISION, at, "a range step of 0");
   Expr *span = l->step > 0 ? dev_diff(ev, hi, lo) : dev_diff(ev, lo, hi);
   int64_t by = l->step > 0 ? l->step : -l->step;
-  Expr *n = ex_floordiv(ev->arena, ex_add(ev->arena, span, ex_index(ev->arena, by - 1)), ex_index(ev->arena, by));
+  Expr *n = ex_floordiv(ev->arena, ex_add(ev->arena, span, ex_index(ev->arena, by - 1)),
+                        ex_index(ev->arena, by));
   l->kind = LOOP_SERIAL;
   l->n = 1;
   l->min = arena_copy(ev->arena, &lo, sizeof lo);

@@ -76,7 +76,8 @@ static void check_divisor(Ev *ev, const Expr *y, const char *op, Span at) {
 static void check_shift(Ev *ev, const Expr *x, const Expr *y, Span at) {
   int64_t c;
   int bits = dt_bits(x->type == DT_BOOL ? DT_I32 : x->type);
-  if (ex_const(y, &c) && (c < 0 || c >= bits)) ev_fail(ev, DIAG_SHIFT, at, (long long)c, bits, bits - 1);
+  if (ex_const(y, &c) && (c < 0 || c >= bits))
+    ev_fail(ev, DIAG_SHIFT, at, (long long)c, bits, bits - 1);
 }
 
 static BinOp int_only(Ev *ev, AstBinaryOp op, const Expr *x, const Expr *y, Span at) {
@@ -175,7 +176,8 @@ Val dev_let(Ev *ev, const char *name, Val v, Span at) {
   if (v.kind != V_EXPR || !ev_emits(ev)) return v;
   Expr *x = v.expr;
   if (x->kind == EX_INT || x->kind == EX_FLOAT || x->kind == EX_VAR) return v;
-  if ((dt_is_int(x->type) || x->type == DT_BOOL) && v.size <= INLINE_SIZE && !dev_has_load(x)) return v;
+  if ((dt_is_int(x->type) || x->type == DT_BOOL) && v.size <= INLINE_SIZE && !dev_has_load(x))
+    return v;
   Var *var = var_new(ev->arena, name, x->type, VAR_LET, at);
   ev_emit(ev, st_let(ev->arena, var, x, at));
   return v_expr(ex_at(ex_var(ev->arena, var), at), 1);

@@ -10,17 +10,24 @@
 /* ------------------------------------------------------------------ symbols */
 
 static const char *const reserved[] = {
-  "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case",
-  "catch", "char", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
-  "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
-  "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float",
-  "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept",
-  "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
-  "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
-  "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
-  "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual",
-  "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "main", "half", "dim3", "float2", "float4",
-  "int2", "int4", "uint4", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "size_t",
+    "alignas",      "alignof",       "and",         "and_eq",    "asm",       "auto",
+    "bitand",       "bitor",         "bool",        "break",     "case",      "catch",
+    "char",         "class",         "compl",       "concept",   "const",     "consteval",
+    "constexpr",    "constinit",     "const_cast",  "continue",  "co_await",  "co_return",
+    "co_yield",     "decltype",      "default",     "delete",    "do",        "double",
+    "dynamic_cast", "else",          "enum",        "explicit",  "export",    "extern",
+    "false",        "float",         "for",         "friend",    "goto",      "if",
+    "inline",       "int",           "long",        "mutable",   "namespace", "new",
+    "noexcept",     "not",           "not_eq",      "nullptr",   "operator",  "or",
+    "or_eq",        "private",       "protected",   "public",    "register",  "reinterpret_cast",
+    "requires",     "restrict",      "return",      "short",     "signed",    "sizeof",
+    "static",       "static_assert", "static_cast", "struct",    "switch",    "template",
+    "this",         "thread_local",  "throw",       "true",      "try",       "typedef",
+    "typeid",       "typename",      "typeof",      "union",     "unsigned",  "using",
+    "virtual",      "void",          "volatile",    "wchar_t",   "while",     "xor",
+    "xor_eq",       "main",          "half",        "dim3",      "float2",    "float4",
+    "int2",         "int4",          "uint4",       "threadIdx", "blockIdx",  "blockDim",
+    "gridDim",      "warpSize",      "size_t",
 };
 
 static bool is_symbol(const char *s) {
@@ -82,7 +89,8 @@ Val ev_const(Ev *ev, const char *name, Span at) {
   note_used(ev, name);
   Val v = text ? bind_parse(ev, text) : v_missing(ev, name, false);
   if (text && v.kind != V_INT) ev_fail(ev, DIAG_CONST_VALUE, at, name, text);
-  EvParamInfo info = {.name = name, .value = text ? bind_text(ev, v) : NULL, .given = text != NULL, .span = at};
+  EvParamInfo info = {
+      .name = name, .value = text ? bind_text(ev, v) : NULL, .given = text != NULL, .span = at};
   if (ev->entry) vec_push(ev->arena, &ev->entry->params, info);
   return v;
 }
@@ -92,6 +100,19 @@ static bool is_needed(const Ev *ev, const char *name) {
     if (!strcmp(ev->needed.data[i], name)) return true;
   }
   return false;
+}
+
+// While a tuning space is asked for, what each of its configurations binds is not wanting.
+static bool space_binds(const Ev *ev, const EvEntry *e) {
+  if (!e->configs.len) return false;
+  const EvConfig *c = &e->configs.data[0];
+  for (int i = 0; i < ev->needed.len; i++) {
+    bool bound = false;
+    for (int k = 0; k < c->bindings.len; k++)
+      bound |= !strcmp(c->bindings.data[k].name, ev->needed.data[i]);
+    if (!bound) return false;
+  }
+  return true;
 }
 
 // One error names every parameter that is wanting, in the order of the signature.
@@ -151,14 +172,13 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
 
 static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
   const char *symbol = ev->options->name ? ev->options->name : f->name;
-  ev->needed.len = 0;
   ev->entry = e;
   bool ok = symbol_ok(ev, symbol, ev->options->name ? NO_SPAN : f->span);
   Program *p = NULL;
   if (f->prim) p = trace_prim(ev, f, symbol);
   else if (fn_is_eager(f)) p = trace_eager(ev, f, symbol, bind_params(ev, f, e));
   else p = eval_lazy(ev, f, e, symbol);
-  if (ev->needed.len) report_missing(ev, e);
+  if (ev->needed.len && !space_binds(ev, e)) report_missing(ev, e);
   ev->entry = NULL;
   if (!p || !ok) return;
   for (int i = 0; i < p->sizes.len; i++) note_used(ev, p->sizes.data[i]->name);
@@ -182,7 +202,8 @@ static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
     const DictEntry *d = &v.dict->entries.data[i];
     if (d->dead) continue;
     const char *text = bind_text(ev, d->value);
-    if (d->key.kind != V_STR || !text) ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
+    if (d->key.kind != V_STR || !text)
+      ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
     vec_push(ev->arena, &config.bindings, (EvBinding){d->key.str->data, text});
   }
   vec_push(ev->arena, &e->configs, config);
@@ -280,7 +301,8 @@ static void check_bindings(Ev *ev) {
     if (map_has(ev->used, name) || map_has(ev->sizes, name)) continue;
     const char *near = near_name(name, names.data);
     SB list = {0};
-    for (int k = 0; k + 1 < names.len; k++) sb_printf(ev, &list, "%s%s", k ? ", " : "", names.data[k]);
+    for (int k = 0; k + 1 < names.len; k++)
+      sb_printf(ev, &list, "%s%s", k ? ", " : "", names.data[k]);
     diag_report(ev->diags, DIAG_NO_PARAM, NO_SPAN, name, list.len ? list.data : "none",
                 near ? arena_printf(ev->arena, "; did you mean %s?", near) : "");
   }
@@ -299,13 +321,16 @@ void entry_run(Ev *ev, Env *module) {
     return;
   }
   for (int i = 0; i < all.len; i++) { // entries first: they must not move while one is evaluated
-    vec_push(ev->arena, &ev->result->entries, (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
+    vec_push(ev->arena, &ev->result->entries,
+             (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
   }
   for (int i = 0; i < all.len; i++) {
     EvEntry *e = &ev->result->entries.data[i];
     Space s = {all.data[i].f, e};
+    ev->needed.len = 0;
+    if (ev->options->configs && s.f->base->configs.kind != V_UNSET)
+      (void)ev_protect(ev, eval_space, &s);
     eval_entry(ev, s.f, e);
-    if (ev->options->configs && s.f->base->configs.kind != V_UNSET) (void)ev_protect(ev, eval_space, &s);
   }
   if (!diag_errors(ev->diags)) check_bindings(ev);
 }

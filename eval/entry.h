@@ -12,8 +12,8 @@ typedef struct {
 
 typedef VEC(Candidate) Entries;
 
-// Functions of the module that are kernels: decorated ones of this file; else plain factories of this
-// file; else decorated ones that it imports.
+// Functions of the module that are kernels: decorated ones of this file; else plain factories of
+// this file; else decorated ones that it imports.
 void entry_candidates(Ev *ev, Env *module, Entries *out);
 void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->result
 

@@ -45,7 +45,8 @@ static Val name_or_literal(Ev *ev, const AstExpr *e) {
   switch (e->kind) {
   case AST_NAME: return env_read(ev, e->name, e->span);
   case AST_INT:
-    if (e->num.big || e->num.integer > INT64_MAX) ev_fail(ev, DIAG_INT_LITERAL, e->span, e->num.text);
+    if (e->num.big || e->num.integer > INT64_MAX)
+      ev_fail(ev, DIAG_INT_LITERAL, e->span, e->num.text);
     return v_int((int64_t)e->num.integer);
   case AST_FLOAT: return v_float(e->num.real);
   case AST_STR: return v_strn(ev, e->str.data, (int)e->str.len);

@@ -60,9 +60,12 @@ static void group_digits(Ev *ev, SB *b, const char *digits) {
 
 static const char *int_digits(Ev *ev, const Spec *s, uint64_t mag) {
   switch (s->type) {
-  case 'x': return arena_printf(ev->arena, "%s%llx", s->alternate ? "0x" : "", (unsigned long long)mag);
-  case 'X': return arena_printf(ev->arena, "%s%llX", s->alternate ? "0X" : "", (unsigned long long)mag);
-  case 'o': return arena_printf(ev->arena, "%s%llo", s->alternate ? "0o" : "", (unsigned long long)mag);
+  case 'x':
+    return arena_printf(ev->arena, "%s%llx", s->alternate ? "0x" : "", (unsigned long long)mag);
+  case 'X':
+    return arena_printf(ev->arena, "%s%llX", s->alternate ? "0X" : "", (unsigned long long)mag);
+  case 'o':
+    return arena_printf(ev->arena, "%s%llo", s->alternate ? "0o" : "", (unsigned long long)mag);
   case 'b': {
     char bits[65];
     int n = 64;
@@ -129,7 +132,8 @@ Val ev_format(Ev *ev, Val v, const char *spec, Span at) {
   Spec s;
   if (!parse_spec(spec, &s)) ev_fail(ev, DIAG_FORMAT, at, spec);
   bool number = v_is_num(v) && !(v.kind == V_BOOL && !s.type);
-  if (s.type && !strchr(number ? "bcdeEfFgGnosxX%" : "s", s.type)) ev_fail(ev, DIAG_FORMAT, at, spec);
+  if (s.type && !strchr(number ? "bcdeEfFgGnosxX%" : "s", s.type))
+    ev_fail(ev, DIAG_FORMAT, at, spec);
   if (v.kind == V_FLOAT && s.type && strchr("bcdosxX", s.type)) ev_fail(ev, DIAG_FORMAT, at, spec);
   if (number && s.type != 's') return format_number(ev, &s, v);
   const char *text = v_text(ev, v);

@@ -82,7 +82,9 @@ Val b_type(Ev *ev, Call *c) { return v_opaque(ev, "type()"); }
 
 Val b_round(Ev *ev, Call *c) {
   Val v = c->arg[0];
-  if (!v_is_num(v)) ev_fail(ev, DIAG_OPERAND, c->at[0], "round", v_kind(ev, v), "a number; T.round for run-time values");
+  if (!v_is_num(v))
+    ev_fail(ev, DIAG_OPERAND, c->at[0], "round", v_kind(ev, v),
+            "a number; T.round for run-time values");
   if (c->arg[1].kind != V_UNSET && c->arg[1].kind != V_NONE) {
     if (v_is_int(v)) return v;
     int64_t digits = arg_int(ev, c, 1, 0);
@@ -90,7 +92,8 @@ Val b_round(Ev *ev, Call *c) {
     return v_float(nearbyint(v.f * scale) / scale);
   }
   if (v_is_int(v)) return v_int(v_as_int(v));
-  if (isnan(v.f) || fabs(v.f) >= 9.2e18) ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, v), "an int");
+  if (isnan(v.f) || fabs(v.f) >= 9.2e18)
+    ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, v), "an int");
   return v_int((int64_t)nearbyint(v.f));
 }
 
@@ -117,7 +120,8 @@ Val b_ord(Ev *ev, Call *c) {
 
 Val b_chr(Ev *ev, Call *c) {
   int64_t i = arg_int(ev, c, 0, 0);
-  if (i < 0 || i > 127) ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an ASCII character");
+  if (i < 0 || i > 127)
+    ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an ASCII character");
   char ch = (char)i;
   return v_strn(ev, &ch, 1);
 }

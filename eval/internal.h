@@ -395,7 +395,8 @@ const char *bind_text(Ev *ev, Val v); // the inverse; NULL for values that have 
 Env *env_new(Ev *ev, Env *parent);
 Cell *env_find(Env *env, const char *name); // through the enclosing scopes; NULL
 Env *env_home(Env *env, const char *name); // where an assignment goes
-void env_set(Ev *ev, const char *name, Val v, Span at); // Python's assignment, kernel rules included
+void env_set(Ev *ev, const char *name, Val v,
+             Span at); // Python's assignment, kernel rules included
 void env_put(Ev *ev, Env *env, const char *name, Val v); // without kernel rules
 Val env_read(Ev *ev, const char *name, Span at);
 Env *env_snapshot(Ev *ev, Env *env);

@@ -159,7 +159,8 @@ Program *trace_prim(Ev *ev, Func *f, const char *symbol) {
   ev->env = body_env(ev, f->closure);
   for (int i = 0; i < f->params->len; i++) {
     Annotated a = {&f->params->data[i]};
-    if (!ev_protect(ev, prim_param, &a)) env_put(ev, ev->env, a.param->name, (Val){.kind = V_ERROR});
+    if (!ev_protect(ev, prim_param, &a))
+      env_put(ev, ev->env, a.param->name, (Val){.kind = V_ERROR});
   }
   bool ok = ev_protect(ev, run_body, f);
   if (ok && ev->ret.kind != V_NONE && diag_errors(ev->diags) == errors && !ev->needed.len)
@@ -232,7 +233,8 @@ Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params) {
     Annotated a = {&f->params->data[i]};
     const Cell *c = map_get(params->cells, a.param->name);
     if (!a.param->annotation || !c || c->v.kind != V_MISSING) continue;
-    if (!ev_protect(ev, eager_param, &a)) env_put(ev, params, a.param->name, (Val){.kind = V_ERROR});
+    if (!ev_protect(ev, eager_param, &a))
+      env_put(ev, params, a.param->name, (Val){.kind = V_ERROR});
   }
   Result r = {v_none(), f->span};
   if (ev_protect(ev, run_body, f)) r.result = ev->ret;

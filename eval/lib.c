@@ -31,21 +31,26 @@ static const char *const exceptions[] = {
 
 // Names of Python that tlc has no use for: known, so that their use is no spelling error.
 static const char *const opaques[] = {
-  "object", "super", "property", "classmethod", "staticmethod", "bytes", "bytearray", "memoryview",
-  "complex", "open", "input", "vars", "dir", "globals", "locals", "exec", "eval", "compile", "help",
-  "next", "setattr", "delattr", "hash", "slice", "format", "issubclass", "exit", "quit", "__import__",
-  "__file__", "__doc__", "__debug__", "__spec__", "__builtins__", "oct", "ascii", "breakpoint",
+    "object",     "super",      "property", "classmethod",  "staticmethod", "bytes",
+    "bytearray",  "memoryview", "complex",  "open",         "input",        "vars",
+    "dir",        "globals",    "locals",   "exec",         "eval",         "compile",
+    "help",       "next",       "setattr",  "delattr",      "hash",         "slice",
+    "format",     "issubclass", "exit",     "quit",         "__import__",   "__file__",
+    "__doc__",    "__debug__",  "__spec__", "__builtins__", "oct",          "ascii",
+    "breakpoint",
 };
 
 void lib_install(Ev *ev, Env *env) {
   for (size_t i = 0; i < LEN(lib); i++) {
-    if (!*lib[i].module) env_put(ev, env, lib[i].name, (Val){.kind = V_BUILTIN, .builtin = &lib[i]});
+    if (!*lib[i].module)
+      env_put(ev, env, lib[i].name, (Val){.kind = V_BUILTIN, .builtin = &lib[i]});
   }
   for (size_t i = 0; i < LEN(exceptions); i++) {
     Exc *x = NEW(ev->arena, Exc);
     x->type = exceptions[i];
     env_put(ev, env, exceptions[i], (Val){.kind = V_EXC, .exc = x});
   }
-  for (size_t i = 0; i < LEN(opaques); i++) env_put(ev, env, opaques[i], v_opaque(ev, "%s", opaques[i]));
+  for (size_t i = 0; i < LEN(opaques); i++)
+    env_put(ev, env, opaques[i], v_opaque(ev, "%s", opaques[i]));
   env_put(ev, env, "NotImplemented", v_opaque(ev, "NotImplemented"));
 }

@@ -83,7 +83,9 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   case V_MODULE: return mod_attr(ev, v.module, name, at);
   case V_BUFFER: r = buffer_attr(ev, v, name); break;
   case V_DTYPE: r = dtype_attr(ev, v.dtype, name); break;
-  case V_REGION: r = buffer_attr(ev, v_buffer(v.region->buf), !strcmp(name, "dtype") ? name : ""); break;
+  case V_REGION:
+    r = buffer_attr(ev, v_buffer(v.region->buf), !strcmp(name, "dtype") ? name : "");
+    break;
   case V_EXPR:
     if (!strcmp(name, "dtype")) r = v_dtype(v.expr->type == DT_INDEX ? DT_I32 : v.expr->type);
     break;
@@ -139,7 +141,8 @@ static void remove_at(Seq *s, int64_t i) {
 Val l_pop(Ev *ev, Call *c) {
   Seq *s = changing(ev, c);
   int64_t i = arg_int(ev, c, 0, -1), at = i < 0 ? i + s->len : i;
-  if (at < 0 || at >= s->len) ev_fail(ev, DIAG_INDEX, c->span, (long long)i, "a list", (long long)s->len);
+  if (at < 0 || at >= s->len)
+    ev_fail(ev, DIAG_INDEX, c->span, (long long)i, "a list", (long long)s->len);
   Val v = s->data[at];
   remove_at(s, at);
   return v;
@@ -289,7 +292,9 @@ Val i_bit_length(Ev *ev, Call *c) {
   return v_int(n);
 }
 
-Val f_is_integer(Ev *ev, Call *c) { return v_bool(c->self.f == floor(c->self.f) && isfinite(c->self.f)); }
+Val f_is_integer(Ev *ev, Call *c) {
+  return v_bool(c->self.f == floor(c->self.f) && isfinite(c->self.f));
+}
 
 Val buf_scope(Ev *ev, Call *c) {
   static const char *const names[] = {"global", "shared.dyn", "local.fragment", "local"};

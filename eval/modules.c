@@ -21,8 +21,10 @@ static Val module(const char *name) {
 }
 
 Val mod_builtin(Ev *ev, const char *name) {
-  if (!strcmp(name, "tilelang.language") || !strcmp(name, "tilelang.language.v2")) return module("T");
-  if (!strcmp(name, "tilelang.jit") || !strcmp(name, "tilelang.autotuner")) return module("tilelang");
+  if (!strcmp(name, "tilelang.language") || !strcmp(name, "tilelang.language.v2"))
+    return module("T");
+  if (!strcmp(name, "tilelang.jit") || !strcmp(name, "tilelang.autotuner"))
+    return module("tilelang");
   if (!strcmp(name, "tilelang.tvm")) return module("tvm");
   if (!strcmp(name, "T") || !strcmp(name, "GemmWarpPolicy")) return (Val){.kind = V_UNSET};
   return module(name);
@@ -37,7 +39,8 @@ static Val vocab_attr(Ev *ev, const char *name, Span at) {
   if (!strcmp(name, "GemmWarpPolicy")) return module(name);
   if (dt_find(name, &t) && t != DT_INDEX) return v_dtype(t);
   const char *near = vocab_near(ev, name);
-  ev_fail(ev, DIAG_NO_WORD, at, name, near ? arena_printf(ev->arena, "; did you mean T.%s?", near) : "");
+  ev_fail(ev, DIAG_NO_WORD, at, name,
+          near ? arena_printf(ev->arena, "; did you mean T.%s?", near) : "");
 }
 
 static Val policy_attr(Ev *ev, const char *name, Span at) {
@@ -128,8 +131,9 @@ static Module *load_from(Ev *ev, const char *folder, const char *name) {
   }
   for (size_t i = 0; i < LEN(endings); i++) {
     bool is_new;
-    const char *path = !strcmp(folder, ".") ? arena_printf(ev->arena, "%s%s", rel, endings[i])
-                                            : arena_printf(ev->arena, "%s/%s%s", folder, rel, endings[i]);
+    const char *path = !strcmp(folder, ".")
+                           ? arena_printf(ev->arena, "%s%s", rel, endings[i])
+                           : arena_printf(ev->arena, "%s/%s%s", folder, rel, endings[i]);
     Module *m = load(ev, path, name, &is_new);
     if (m) return m;
   }
@@ -182,7 +186,8 @@ static void import_names(Ev *ev, const AstStmt *s) {
       import_star(ev, m, a->span);
       continue;
     }
-    Val v = m.kind == V_OPAQUE ? ev_attr(ev, m, a->name, a->span) : mod_attr(ev, m.module, a->name, a->span);
+    Val v = m.kind == V_OPAQUE ? ev_attr(ev, m, a->name, a->span)
+                               : mod_attr(ev, m.module, a->name, a->span);
     if (v.kind == V_OPAQUE) { // perhaps a module of its own
       const char *full = *name ? arena_printf(ev->arena, "%s.%s", name, a->name) : a->name;
       Val sub = module_value(ev, full, s->import.level);

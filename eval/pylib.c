@@ -21,7 +21,8 @@ static double real(Ev *ev, Call *c, int i) {
 }
 
 static Val to_int(Ev *ev, Call *c, double f) {
-  if (isnan(f) || fabs(f) >= 9.2e18) ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an int");
+  if (isnan(f) || fabs(f) >= 9.2e18)
+    ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an int");
   return v_int((int64_t)f);
 }
 
@@ -61,7 +62,8 @@ Val m_log(Ev *ev, Call *c) {
   double x = positive(ev, c);
   if (c->arg[1].kind == V_UNSET) return v_float(log(x));
   double base = real(ev, c, 1);
-  if (!(base > 0) || base == 1) ev_fail(ev, DIAG_MATH_DOMAIN, c->at[1], "a base must be positive and not 1");
+  if (!(base > 0) || base == 1)
+    ev_fail(ev, DIAG_MATH_DOMAIN, c->at[1], "a base must be positive and not 1");
   return v_float(log(x) / log(base));
 }
 
@@ -92,7 +94,8 @@ static int64_t rest_int(Ev *ev, Call *c, int i) {
   ev_need(ev, v);
   if (!v_is_int(v)) ev_fail(ev, DIAG_OPERAND, c->span, c->fn->name, v_kind(ev, v), "ints");
   int64_t x = v_as_int(v);
-  if (x == INT64_MIN) ev_fail(ev, DIAG_OVERFLOW, c->span, arena_printf(ev->arena, "%s()", c->fn->name));
+  if (x == INT64_MIN)
+    ev_fail(ev, DIAG_OVERFLOW, c->span, arena_printf(ev->arena, "%s()", c->fn->name));
   return x < 0 ? -x : x;
 }
 

@@ -71,8 +71,8 @@ Val ev_getitem(Ev *ev, Val v, Val index, Span at) {
   case V_RANGE:
     return ev_getitem(ev, (Val){.kind = V_LIST, .seq = ev_items(ev, v, at)}, index, at);
   case V_EXPR:
-    if (v.expr->kind == EX_LOAD && v.expr->u.load.buf->scope == SC_LOCAL && v_equal(index, v_int(0)) &&
-        v.expr->u.load.n == 1)
+    if (v.expr->kind == EX_LOAD && v.expr->u.load.buf->scope == SC_LOCAL &&
+        v_equal(index, v_int(0)) && v.expr->u.load.n == 1)
       return v;
     ev_fail(ev, DIAG_NO_INDEX, at, v_kind(ev, v));
   case V_BUILTIN:
@@ -152,12 +152,13 @@ static void add_index(Sub *s, Val v, Span at) {
   int64_t c, extent;
   if (ex_const(x, &c)) {
     bool below = c < 0;
-    bool above = s->buf->scope != SC_GLOBAL && ex_const(s->buf->shape[s->n], &extent) && c >= extent;
+    bool above =
+        s->buf->scope != SC_GLOBAL && ex_const(s->buf->shape[s->n], &extent) && c >= extent;
     if (below || above) {
       ex_const(given, &c);
       const char *size = ir_expr_str(s->ev->arena, s->buf->shape[s->n]);
-      ev_fail(s->ev, DIAG_OUT_OF_BOUNDS, at, (long long)c, s->n, s->buf->name ? s->buf->name : "buffer",
-              size, size);
+      ev_fail(s->ev, DIAG_OUT_OF_BOUNDS, at, (long long)c, s->n,
+              s->buf->name ? s->buf->name : "buffer", size, size);
     }
   }
   s->lo[s->n] = x;
@@ -202,7 +203,8 @@ bool buf_index(Ev *ev, Val v, const AstExpr *index, Region **region, Expr ***idx
   for (int i = 0; i < items->len; i++) {
     const AstExpr *e = items->data[i];
     if (e->kind == AST_SLICE) add_slice(&s, e);
-    else if (e->kind == AST_STARRED) add_value(&s, ev_expr(ev, e->operand), e->span, items->len - i - 1);
+    else if (e->kind == AST_STARRED)
+      add_value(&s, ev_expr(ev, e->operand), e->span, items->len - i - 1);
     else add_value(&s, ev_expr(ev, e), e->span, items->len - i - 1);
   }
   bool slice = false;

@@ -71,7 +71,8 @@ static void poison_imports(Ev *ev, const AstStmt *s, Val with) {
 static void poison(Ev *ev, const AstStmt *s, Val with) {
   switch (s->kind) {
   case AST_STMT_ASSIGN:
-    for (int i = 0; i < s->assign.targets.len; i++) ev_poison_target(ev, s->assign.targets.data[i], with);
+    for (int i = 0; i < s->assign.targets.len; i++)
+      ev_poison_target(ev, s->assign.targets.data[i], with);
     break;
   case AST_STMT_AUG_ASSIGN: ev_poison_target(ev, s->aug.target, with); break;
   case AST_STMT_ANN_ASSIGN: ev_poison_target(ev, s->ann.target, with); break;
@@ -112,7 +113,8 @@ static void assert_stmt(Ev *ev, const AstStmt *s) {
 }
 
 static void raise_stmt(Ev *ev, const AstStmt *s) {
-  if (ev->trace && ev->trace->rt) ev_fail(ev, DIAG_RT_CONTEXT, s->span, "`raise`", "raise at compile time");
+  if (ev->trace && ev->trace->rt)
+    ev_fail(ev, DIAG_RT_CONTEXT, s->span, "`raise`", "raise at compile time");
   Val v = v_none();
   if (s->raise.value) v = ev_expr(ev, s->raise.value);
   if (v.kind == V_EXC) ev->raised = *v.exc;

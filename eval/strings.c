@@ -62,7 +62,8 @@ static Val field(Ev *ev, Call *c, const char *name, int n, int *next) {
     ev_fail(ev, DIAG_KEY, c->span, arena_strn(ev->arena, name, (size_t)n));
   }
   if (!n) i = (*next)++;
-  if (i >= c->rest->len) ev_fail(ev, DIAG_INDEX, c->span, (long long)i, "the operands", (long long)c->rest->len);
+  if (i >= c->rest->len)
+    ev_fail(ev, DIAG_INDEX, c->span, (long long)i, "the operands", (long long)c->rest->len);
   return c->rest->data[i];
 }
 

@@ -49,7 +49,8 @@ static void put_float(Ev *ev, SB *b, double f) {
 }
 
 static void put_quoted(Ev *ev, SB *b, const Str *s) {
-  char quote = memchr(s->data, '\'', (size_t)s->len) && !memchr(s->data, '"', (size_t)s->len) ? '"' : '\'';
+  char quote =
+      memchr(s->data, '\'', (size_t)s->len) && !memchr(s->data, '"', (size_t)s->len) ? '"' : '\'';
   sb_putn(ev, b, &quote, 1);
   for (int i = 0; i < s->len; i++) {
     char c = s->data[i];

@@ -77,7 +77,9 @@ Val tl_swizzled(Ev *ev, Call *c) {
   int64_t shape[8];
   for (int i = 0; i < v.buf->ndim; i++) ex_const(v.buf->shape[i], &shape[i]);
   int64_t rows = shape[v.buf->ndim - 2];
-  if (rows % 8) ev_fail(ev, DIAG_SWIZZLE_ROWS, c->at[0], v.buf->name ? v.buf->name : "the tile", (long long)rows);
+  if (rows % 8)
+    ev_fail(ev, DIAG_SWIZZLE_ROWS, c->at[0], v.buf->name ? v.buf->name : "the tile",
+            (long long)rows);
   Layout *l = layout_swizzled_nd(ev->arena, shape, v.buf->ndim, dt_bits(v.buf->dtype));
   return (Val){.kind = V_LAYOUT, .layout = l};
 }
@@ -93,7 +95,8 @@ static bool fits(const Layout *l, const Buffer *b) {
 
 static const Dict *table(Ev *ev, Call *c) {
   need_kernel(ev, c);
-  if (c->arg[0].kind != V_DICT) ev_fail(ev, DIAG_ARGUMENT, c->at[0], "T", c->fn->name, "a dict", v_brief(ev, c->arg[0]));
+  if (c->arg[0].kind != V_DICT)
+    ev_fail(ev, DIAG_ARGUMENT, c->at[0], "T", c->fn->name, "a dict", v_brief(ev, c->arg[0]));
   return c->arg[0].dict;
 }
 
@@ -118,7 +121,8 @@ Val t_annotate_safe(Ev *ev, Call *c) {
       ev_fail(ev, DIAG_SAFE_VALUE, c->at[0], v_kind(ev, e->key));
     Buffer *b = e->key.buf;
     Expr *x = ex_cast(ev->arena, b->dtype, dev_expr(ev, e->value, c->at[0]));
-    if (x->kind != EX_INT && x->kind != EX_FLOAT) ev_fail(ev, DIAG_SAFE_CONST, c->at[0], v_brief(ev, e->value));
+    if (x->kind != EX_INT && x->kind != EX_FLOAT)
+      ev_fail(ev, DIAG_SAFE_CONST, c->at[0], v_brief(ev, e->value));
     b->safe = ex_at(x, c->at[0]);
   }
   return v_none();

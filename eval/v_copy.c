@@ -22,7 +22,8 @@ bool side_of(Ev *ev, Val v, Span at, Side *out) {
 
 static const char *extents_text(Ev *ev, int n, Expr **extent) {
   SB b = {0};
-  for (int i = 0; i < n; i++) sb_printf(ev, &b, "%s%s", i ? " x " : "", ir_expr_str(ev->arena, extent[i]));
+  for (int i = 0; i < n; i++)
+    sb_printf(ev, &b, "%s%s", i ? " x " : "", ir_expr_str(ev->arena, extent[i]));
   return b.len ? b.data : "";
 }
 
@@ -32,7 +33,8 @@ void region_check(Ev *ev, const Region *r, Span at) {
   if (r->buf->scope == SC_GLOBAL) return;
   for (int i = 0; i < r->n; i++) {
     int64_t lo, n, size;
-    if (!ex_const(r->min[i], &lo) || !ex_const(r->extent[i], &n) || !ex_const(r->buf->shape[i], &size))
+    if (!ex_const(r->min[i], &lo) || !ex_const(r->extent[i], &n) ||
+        !ex_const(r->buf->shape[i], &size))
       continue;
     if (lo < 0 || lo + n > size)
       ev_fail(ev, DIAG_REGION_BOUNDS, at, (long long)lo, (long long)(lo + n), i, buf_name(r->buf),
@@ -104,7 +106,9 @@ static void settle(Ev *ev, Side *s, const Extents *x, Span at) {
   s->extent = extent;
 }
 
-static int level(const Buffer *b) { return b->scope == SC_GLOBAL ? 0 : b->scope == SC_SHARED ? 1 : 2; }
+static int level(const Buffer *b) {
+  return b->scope == SC_GLOBAL ? 0 : b->scope == SC_SHARED ? 1 : 2;
+}
 
 NORETURN static void mismatch(Ev *ev, Side *src, Side *dst, Span at) {
   ev_fail(ev, DIAG_COPY_SHAPE, at, buf_name(src->buf), extents_text(ev, src->n, src->extent),
@@ -136,7 +140,8 @@ void copy_legalize(Ev *ev, Side *src, Side *dst, Span at, Region **rs, Region **
   if (src->whole && dst->whole) {
     bool equal = src->n == dst->n;
     for (int i = 0; equal && i < src->n; i++)
-      equal = ex_equal(src->extent[i], dst->extent[i]) || ex_is(dev_diff(ev, src->extent[i], dst->extent[i]), 0);
+      equal = ex_equal(src->extent[i], dst->extent[i]) ||
+              ex_is(dev_diff(ev, src->extent[i], dst->extent[i]), 0);
     if (!equal) mismatch(ev, src, dst, at);
   }
   Extents a = own_extents(ev, src, dst), b = own_extents(ev, dst, src);
@@ -211,7 +216,8 @@ static void check_order(Ev *ev, Call *c) {
   if (!relaxed) ev_fail(ev, DIAG_MEMORY_ORDER, c->at[2], v_brief(ev, c->arg[2]));
 }
 
-static void one_atomic(Ev *ev, Side *dst, Expr **min, Expr *value, AtomicFn fn, Stmt *into, Span at) {
+static void one_atomic(Ev *ev, Side *dst, Expr **min, Expr *value, AtomicFn fn, Stmt *into,
+                       Span at) {
   Side el = *dst;
   el.min = min;
   el.extent = NULL;
@@ -244,12 +250,14 @@ static Val atomic(Ev *ev, Call *c, AtomicFn fn) {
   need_kernel(ev, c);
   check_order(ev, c);
   if (arg_bool(ev, c, 3, false))
-    ev_fail(ev, DIAG_UNSUPPORTED, c->at[3], arena_printf(ev->arena, "T.%s(return_prev=True)", c->fn->name));
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[3],
+            arena_printf(ev->arena, "T.%s(return_prev=True)", c->fn->name));
   Side dst, src;
   if (!side_of(ev, c->arg[0], c->at[0], &dst))
     ev_fail(ev, DIAG_COPY_OPERAND, c->at[0], "destination", v_kind(ev, c->arg[0]));
   if (level(dst.buf) == 2) ev_fail(ev, DIAG_ATOMIC_SCOPE, c->at[0], buf_name(dst.buf));
-  if (!has_atomics(dst.buf->dtype)) ev_fail(ev, DIAG_EV_ATOMIC_TYPE, c->at[0], c->fn->name, dt_name(dst.buf->dtype));
+  if (!has_atomics(dst.buf->dtype))
+    ev_fail(ev, DIAG_EV_ATOMIC_TYPE, c->at[0], c->fn->name, dt_name(dst.buf->dtype));
   bool storage = side_of(ev, c->arg[1], c->at[1], &src);
   if (!dst.extent && (!storage || !src.extent)) {
     one_atomic(ev, &dst, dst.min, dev_expr(ev, c->arg[1], c->at[1]), fn, ev->trace->block, c->span);

@@ -23,14 +23,15 @@ static Region *matrix(Ev *ev, Call *c, int i, char what, int64_t *rows, int64_t 
   return side_region(ev, &s, c->at[i]);
 }
 
-static void check_shapes(Ev *ev, Call *c, const int64_t *a, const int64_t *b, const int64_t *d, bool ta,
-                         bool tb) {
+static void check_shapes(Ev *ev, Call *c, const int64_t *a, const int64_t *b, const int64_t *d,
+                         bool ta, bool tb) {
   int64_t m = ta ? a[1] : a[0], ka = ta ? a[0] : a[1], kb = tb ? b[1] : b[0], n = tb ? b[0] : b[1];
   if (ka == kb && m == d[0] && n == d[1]) return;
   ev_fail(ev, DIAG_EV_GEMM_SHAPE, c->span, (long long)a[0], (long long)a[1], ta ? "^T" : "",
           (long long)b[0], (long long)b[1], tb ? "^T" : "", (long long)d[0], (long long)d[1],
           ka == kb ? arena_printf(ev->arena, "C must be %lld x %lld", (long long)m, (long long)n)
-                   : arena_printf(ev->arena, "K is %lld in A and %lld in B", (long long)ka, (long long)kb));
+                   : arena_printf(ev->arena, "K is %lld in A and %lld in B", (long long)ka,
+                                  (long long)kb));
 }
 
 static int64_t policy(Ev *ev, Call *c) {
@@ -58,7 +59,7 @@ Val t_gemm(Ev *ev, Call *c) {
   arg_refuse(ev, c, 8, "T.gemm(mbar=)");
   Expr *clr = ev_is_rt(clear) ? ev_cond(ev, clear, c->at[6])
                               : ex_bool(ev->arena, ev_truth(ev, clear, c->at[6]));
-  ev_emit(ev, st_op(ev->arena, OP_GEMM, c->span, ra, rb, rc, (int64_t)ta, (int64_t)tb, policy(ev, c),
-                    ex_at(clr, c->at[6])));
+  ev_emit(ev, st_op(ev->arena, OP_GEMM, c->span, ra, rb, rc, (int64_t)ta, (int64_t)tb,
+                    policy(ev, c), ex_at(clr, c->at[6])));
   return v_none();
 }

@@ -108,7 +108,8 @@ Val t_use_swizzle(Ev *ev, Call *c) {
     ev_fail(ev, DIAG_ORDER, c->at[1], order);
   if (!arg_bool(ev, c, 2, true)) return v_none();
   if (ev->trace->kernel->raster_panel) ev_fail(ev, DIAG_TWO_SWIZZLES, c->span);
-  if (ev->trace->rt) ev_fail(ev, DIAG_RT_CONTEXT, c->span, "T.use_swizzle", "call it at the top of the kernel");
+  if (ev->trace->rt)
+    ev_fail(ev, DIAG_RT_CONTEXT, c->span, "T.use_swizzle", "call it at the top of the kernel");
   ev->trace->kernel->raster_panel = (int)panel;
   ev->trace->kernel->raster_column = strcmp(order, "row") != 0;
   return v_none();

@@ -16,7 +16,8 @@ static Loop *one_loop(Ev *ev, Call *c, LoopKind kind, int step_arg) {
   l->kind = kind;
   l->n = 1;
   l->step = step_arg >= 0 ? arg_int(ev, c, step_arg, 1) : 1;
-  if (l->step == 0 || l->step == INT64_MIN) ev_fail(ev, DIAG_ZERO_DIVISION, c->at[step_arg], "a loop step of 0");
+  if (l->step == 0 || l->step == INT64_MIN)
+    ev_fail(ev, DIAG_ZERO_DIVISION, c->at[step_arg], "a loop step of 0");
   Expr *n = l->step > 0 ? dev_diff(ev, hi, lo) : dev_diff(ev, lo, hi);
   int64_t by = l->step > 0 ? l->step : -l->step;
   if (by != 1) n = ex_floordiv(a, ex_add(a, n, ex_index(a, by - 1)), ex_index(a, by));
@@ -42,10 +43,12 @@ Val t_unroll(Ev *ev, Call *c) {
 Val t_pipelined(Ev *ev, Call *c) {
   Loop *l = one_loop(ev, c, LOOP_PIPELINED, -1);
   int64_t stages = arg_int(ev, c, 2, 0);
-  if (stages < 0 || stages > MAX_STAGES) ev_fail(ev, DIAG_STAGES, c->at[2], (long long)stages, MAX_STAGES);
+  if (stages < 0 || stages > MAX_STAGES)
+    ev_fail(ev, DIAG_STAGES, c->at[2], (long long)stages, MAX_STAGES);
   l->num_stages = (int)stages;
   if (arg_given(c, 3) || arg_given(c, 4))
-    diag_remark(ev->diags, c->span, "pipeline", "order and stage are not used: tlc plans the overlap itself");
+    diag_remark(ev->diags, c->span, "pipeline",
+                "order and stage are not used: tlc plans the overlap itself");
   return loop_value(l);
 }
 

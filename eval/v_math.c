@@ -76,7 +76,7 @@ static bool math_find(const char *name, MathFn *out) {
   return false;
 }
 
-// Literals become float32; integers at run time are refused rather than cast behind the user's back.
+// Literals become float32; run-time integers are refused rather than cast behind the user's back.
 static Expr *math_operand(Ev *ev, Call *c, int i, MathFn fn) {
   Val v = c->arg[i];
   if (v_is_int(v) && fn != MATH_ABS) return ex_float(ev->arena, DT_F32, (double)v_as_int(v));
@@ -111,10 +111,14 @@ Val t_bits(Ev *ev, Call *c) {
   static const struct {
     const char *name;
     AstBinaryOp op;
-  } ops[] = {{"shift_left", AST_OP_SHL},    {"shift_right", AST_OP_SHR}, {"bitwise_and", AST_OP_BITAND},
-             {"bitwise_or", AST_OP_BITOR}, {"bitwise_xor", AST_OP_BITXOR}};
+  } ops[] = {{"shift_left", AST_OP_SHL},
+             {"shift_right", AST_OP_SHR},
+             {"bitwise_and", AST_OP_BITAND},
+             {"bitwise_or", AST_OP_BITOR},
+             {"bitwise_xor", AST_OP_BITXOR}};
   for (size_t i = 0; i < LEN(ops); i++) {
-    if (!strcmp(ops[i].name, c->fn->name)) return ev_binary(ev, ops[i].op, c->arg[0], c->arg[1], c->span);
+    if (!strcmp(ops[i].name, c->fn->name))
+      return ev_binary(ev, ops[i].op, c->arg[0], c->arg[1], c->span);
   }
   die("no bit operation %s", c->fn->name);
 }
@@ -175,7 +179,8 @@ Val t_limit(Ev *ev, Call *c) {
 Val tl_pow2(Ev *ev, Call *c) {
   int64_t n = arg_int(ev, c, 0, 1), p = 1;
   if (n > (int64_t)1 << 62)
-    ev_fail(ev, DIAG_OVERFLOW, c->span, arena_printf(ev->arena, "next_power_of_2(%lld)", (long long)n));
+    ev_fail(ev, DIAG_OVERFLOW, c->span,
+            arena_printf(ev->arena, "next_power_of_2(%lld)", (long long)n));
   while (p < n) p *= 2;
   return v_int(p);
 }

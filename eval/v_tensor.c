@@ -109,7 +109,8 @@ static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) 
   int64_t total = 1;
   for (int i = 0; i < n; i++) {
     int64_t k;
-    if (!ex_const(extents[i], &k)) ev_fail(ev, DIAG_TILE_RT, at, ir_expr_str(ev->arena, extents[i]));
+    if (!ex_const(extents[i], &k))
+      ev_fail(ev, DIAG_TILE_RT, at, ir_expr_str(ev->arena, extents[i]));
     if (k < 1 || k > MAX_TILE_ELEMS || (total *= k) > MAX_TILE_ELEMS)
       ev_fail(ev, DIAG_EV_TILE_SIZE, at, v_brief(ev, shape), MAX_TILE_ELEMS);
   }
@@ -125,13 +126,16 @@ static Val alloc_tile(Ev *ev, Call *c, Scope scope, const char *a, const char *b
 }
 
 Val t_alloc_shared(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_SHARED, "shared.dyn", "shared"); }
-Val t_alloc_fragment(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_FRAGMENT, "local.fragment", "local.fragment"); }
+Val t_alloc_fragment(Ev *ev, Call *c) {
+  return alloc_tile(ev, c, SC_FRAGMENT, "local.fragment", "local.fragment");
+}
 Val t_alloc_local(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_LOCAL, "local", "local"); }
 
 Val t_alloc_var(Ev *ev, Call *c) {
   Buffer *b = alloc(ev, c, SC_LOCAL, arg_dtype(ev, c, 0, DT_F32), v_int(1), c->span);
   if (arg_given(c, 1)) {
-    if (c->arg[1].kind == V_STR) ev_fail(ev, DIAG_SCOPE, c->at[1], c->fn->name, c->arg[1].str->data, "local.var");
+    if (c->arg[1].kind == V_STR)
+      ev_fail(ev, DIAG_SCOPE, c->at[1], c->fn->name, c->arg[1].str->data, "local.var");
     Expr *zero = ex_index(ev->arena, 0);
     ev_store(ev, b, &zero, c->arg[1], c->at[1]);
   }

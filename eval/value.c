@@ -128,7 +128,8 @@ static bool equal(Val a, Val b, int depth) {
   if (a.kind == V_STR && b.kind == V_DTYPE) return dtype_is(b, a);
   if (a.kind != b.kind) return false;
   switch (a.kind) {
-  case V_STR: return a.str->len == b.str->len && !memcmp(a.str->data, b.str->data, (size_t)a.str->len);
+  case V_STR:
+    return a.str->len == b.str->len && !memcmp(a.str->data, b.str->data, (size_t)a.str->len);
   case V_TUPLE:
   case V_LIST: return seq_equal(a.seq, b.seq, depth);
   case V_DICT:
@@ -136,7 +137,8 @@ static bool equal(Val a, Val b, int depth) {
   case V_EXC: return !strcmp(a.exc->type, b.exc->type) && a.exc->message == b.exc->message;
   case V_FUNC: return a.fn->base == b.fn->base;
   case V_RANGE:
-    return equal(a.range->lo, b.range->lo, depth + 1) && equal(a.range->hi, b.range->hi, depth + 1) &&
+    return equal(a.range->lo, b.range->lo, depth + 1) &&
+           equal(a.range->hi, b.range->hi, depth + 1) &&
            equal(a.range->step, b.range->step, depth + 1);
   default: return v_same(a, b);
   }
@@ -206,7 +208,8 @@ const char *v_kind(Ev *ev, Val v) {
   case V_EXPR: return expr_kind(ev, v.expr);
   case V_BUFFER:
   case V_VAR: return buffer_kind(ev, v.buf);
-  case V_REGION: return arena_printf(ev->arena, "a region of %s", buffer_kind(ev, v.region->buf) + 4);
+  case V_REGION:
+    return arena_printf(ev->arena, "a region of %s", buffer_kind(ev, v.region->buf) + 4);
   default: return "an unknown value";
   }
 }
