@@ -307,19 +307,19 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
   cg_line(c, "config.blockDim = dim3(%d);", k->threads);
   if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
   cg_line(c, "config.stream = stream;");
-  if (k->smem_bytes > 48 * 1024) {
-    cg_line(c,
-            "error = cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %lld);",
-            k->name, (long long)k->smem_bytes);
-    cg_begin(c);
-    cg_text(c, "if (error == cudaSuccess) error = cudaLaunchKernelEx(&config, %s", k->name);
-  } else {
-    cg_begin(c);
-    cg_text(c, "error = cudaLaunchKernelEx(&config, %s", k->name);
+  bool opt_in = k->smem_bytes > 48 * 1024;
+  if (opt_in) {
+    needs_add(c->needs, "opt_in");
+    cg_line(c, "error = tlc_opt_in(reinterpret_cast<const void *>(%s), %lld);", k->name,
+            (long long)k->smem_bytes);
+    cg_open(c, "if (error == cudaSuccess) {");
   }
+  cg_begin(c);
+  cg_text(c, "error = cudaLaunchKernelEx(&config, %s", k->name);
   kernel_arguments(c, k);
   cg_text(c, ");");
   cg_end(c);
+  if (opt_in) cg_close(c, "}");
   if (nested) cg_close(c, "}");
 }
 

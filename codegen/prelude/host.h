@@ -22,7 +22,6 @@ struct uint2 { unsigned x, y; };
 struct uint4 { unsigned x, y, z, w; };
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorInvalidConfiguration = 9 };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 typedef struct CUstream_st *cudaStream_t;
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
@@ -168,8 +167,7 @@ static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cuda
 
 static size_t tlc_host_opted_in = 48 * 1024;
 
-template <typename F>
-static inline cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int bytes) {
+static inline cudaError_t tlc_opt_in(const void *, int bytes) {
   if (bytes > TLC_HOST_SMEM) return tlc_host_result(cudaErrorInvalidValue);
   tlc_host_opted_in = size_t(bytes);
   return cudaSuccess;

@@ -1,7 +1,7 @@
 // Host code of launchers.
 // SPDX-License-Identifier: 0BSD
 
-// A call's result. Where it failed and the caller had no error pending, none is left behind.
+// A call's result. A failed one leaves no error behind where the caller had none pending.
 // @helper result
 static inline cudaError_t tlc_result(cudaError_t pending, cudaError_t error) {
   if (error != cudaSuccess && pending == cudaSuccess) (void)cudaGetLastError();
@@ -39,4 +39,23 @@ static inline void tlc_say(char *to, size_t size, const char *text) {
   if (!to || size == 0) return;
   for (; size > 1 && *text; --size) *to++ = *text++;
   *to = '\0';
+}
+
+// Lets a kernel have `bytes` of dynamic shared memory on the current device. Asked of the driver:
+// cudaFuncSetAttribute would clear the caller's last error.
+// @helper opt_in device
+static inline cudaError_t tlc_opt_in(const void *kernel, int bytes) {
+  void *set = nullptr;
+  cudaFunction_t function;
+#if CUDART_VERSION >= 12050
+  cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuFuncSetAttribute", &set, 12000, cudaEnableDefault);
+#else
+  cudaError_t error = cudaGetDriverEntryPoint("cuFuncSetAttribute", &set, cudaEnableDefault);
+#endif
+  if (error == cudaSuccess) error = cudaGetFuncBySymbol(&function, kernel);
+  if (error != cudaSuccess) return error;
+  const int max_dynamic_shared_size_bytes = 8;
+  return static_cast<cudaError_t>(reinterpret_cast<int (*)(cudaFunction_t, int, int)>(set)(
+      function, max_dynamic_shared_size_bytes, bytes));
 }

@@ -354,13 +354,13 @@ static void with_shared(int64_t bytes) {
 START_TEST(shared_memory_opt_in_from_need) {
   with_shared(48 * 1024);
   has("config.dynamicSmemBytes = 49152;");
-  has_not("cudaFuncSetAttribute");
+  has_not("tlc_opt_in");
 }
 END_TEST
 
 START_TEST(shared_memory_opt_in_above_48_kb) {
   with_shared(48 * 1024 + 16);
-  has("cudaFuncSetAttribute(probe_k0, cudaFuncAttributeMaxDynamicSharedMemorySize, 49168)");
+  has("tlc_opt_in(reinterpret_cast<const void *>(probe_k0), 49168)");
   TextKernel k = loaded();
   uint8_t *c = T.arg[0].data;
   ck_assert_int_eq(k.call((void *[]){c}), 0);
