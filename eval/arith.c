@@ -125,7 +125,7 @@ static Val num_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at) {
 
 static void check_len(Ev *ev, int64_t len, Span at) {
   if (len > MAX_ITEMS) ev_fail(ev, DIAG_TOO_LONG, at, (long long)len, MAX_ITEMS);
-  ev->steps += len / 4;
+  ev_charge(ev, len / 4);
 }
 
 static Val repeat(Ev *ev, Val v, int64_t n, Span at) {
@@ -258,7 +258,7 @@ static int order(Ev *ev, Val a, Val b, Span at) {
 static int seq_order(Ev *ev, Val a, Val b, Span at) {
   ev_step(ev, at);
   for (int i = 0; i < a.seq->len && i < b.seq->len; i++) {
-    if (!v_equal(a.seq->data[i], b.seq->data[i]))
+    if (!v_equal(ev, a.seq->data[i], b.seq->data[i]))
       return order(ev, a.seq->data[i], b.seq->data[i], at);
   }
   return (a.seq->len > b.seq->len) - (a.seq->len < b.seq->len);
@@ -269,7 +269,7 @@ static bool contains(Ev *ev, Val box, Val v, Span at) {
   case V_TUPLE:
   case V_LIST:
     for (int i = 0; i < box.seq->len; i++) {
-      if (v_equal(box.seq->data[i], v)) return true;
+      if (v_equal(ev, box.seq->data[i], v)) return true;
     }
     return false;
   case V_DICT:
@@ -308,17 +308,17 @@ Val ev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at) {
   if (ev_unknown(a)) return a;
   if (ev_unknown(b)) return b;
   if (op == AST_OP_IN || op == AST_OP_NOT_IN) {
-    if (v_find(b, V_MISSING, &inner) || v_find(b, V_OPAQUE, &inner)) {
+    if (v_find(ev, b, V_MISSING, &inner) || v_find(ev, b, V_OPAQUE, &inner)) {
       bool found = v_is_seq(b) && contains(ev, b, a, at);
       if (!found) return inner;
     }
-    if (ev_is_rt(a) || (v_is_seq(b) && v_find(b, V_EXPR, &inner)))
+    if (ev_is_rt(a) || (v_is_seq(b) && v_find(ev, b, V_EXPR, &inner)))
       ev_fail(ev, DIAG_RT_CONTEXT, at, "`in`", "compare with == and combine with or");
     return v_bool(contains(ev, b, a, at) == (op == AST_OP_IN));
   }
   if ((a.kind == V_EXPR || b.kind == V_EXPR) && dev_ok(a) && dev_ok(b))
     return dev_compare(ev, op, a, b, at);
-  if (op == AST_OP_EQ || op == AST_OP_NE) return v_bool(v_equal(a, b) == (op == AST_OP_EQ));
+  if (op == AST_OP_EQ || op == AST_OP_NE) return v_bool(v_equal(ev, a, b) == (op == AST_OP_EQ));
   if (!(v_is_num(a) && v_is_num(b)) && !(a.kind == b.kind && repeatable(a)))
     bad_operands(ev, ast_compare_text(op), a, b, at);
   int c = order(ev, a, b, at);

@@ -161,6 +161,13 @@ bool ev_bind(Ev *ev, Call *c) {
   return true;
 }
 
+// What looking at all of an operand costs, in steps.
+static int64_t weight(Val v) {
+  if (v.kind == V_STR) return v.str->len / 64;
+  if (v_is_seq(v)) return v.seq->len / 16;
+  return v.kind == V_DICT || v.kind == V_SET ? v.dict->entries.len / 16 : 0;
+}
+
 // Judges operands by the builtin's taste; true when *out is the result already.
 static bool judge(Ev *ev, Call *c, Val *out) {
   bool missing = false;
@@ -172,6 +179,7 @@ static bool judge(Ev *ev, Call *c, Val *out) {
   if (c->fn->taste == NEEDS) ev_need(ev, all);
   for (int i = 0; i < all.seq->len; i++) {
     Val v = all.seq->data[i];
+    ev_charge(ev, weight(v));
     if (v.kind == V_ERROR && !missing) *out = v;
     if (v.kind == V_MISSING) {
       *out = missing ? v_missing_join(ev, *out, v) : v;

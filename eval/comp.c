@@ -21,7 +21,7 @@ static Seq *range_items(Ev *ev, const Range *r, Span at) {
     v_push(ev, out.seq, v_int(i));
     if (__builtin_add_overflow(i, n[2], &i)) break;
   }
-  ev->steps += out.seq->len / 4;
+  ev_charge(ev, out.seq->len / 4);
   return out.seq;
 }
 
@@ -44,7 +44,7 @@ Seq *ev_items(Ev *ev, Val v, Span at) {
   case V_LIST:
     out = v_seq(ev, V_LIST, v.seq->len);
     for (int i = 0; i < v.seq->len; i++) v_push(ev, out.seq, v.seq->data[i]);
-    ev->steps += v.seq->len / 4;
+    ev_charge(ev, v.seq->len / 4);
     return out.seq;
   case V_DICT:
   case V_SET:

@@ -174,7 +174,8 @@ Flow ev_for(Ev *ev, const AstStmt *s) {
     return FLOW_NEXT;
   }
   Val bound;
-  if (h.iter.kind == V_RANGE && ev_emits(ev) && (ev->env->kernel || v_find(h.iter, V_EXPR, &bound)))
+  if (h.iter.kind == V_RANGE && ev_emits(ev) &&
+      (ev->env->kernel || v_find(ev, h.iter, V_EXPR, &bound)))
     h.iter = (Val){.kind = V_LOOP, .loop = range_loop(ev, h.iter.range, s->for_.iter->span)};
   if (h.iter.kind != V_LOOP) return over_items(ev, s, ev_items(ev, h.iter, s->for_.iter->span));
   rt_for(ev, s, h.iter.loop);

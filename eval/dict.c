@@ -25,6 +25,7 @@ static uint64_t hash(Ev *ev, Val v, Span at) {
     return hash_bytes(&v.f, sizeof v.f, 2);
   case V_STR: {
     DType t;
+    ev_charge(ev, v.str->len / 64);
     const char *s = dt_find(v.str->data, &t) ? dt_name(t) : v.str->data;
     return hash_bytes(s, strlen(s), 0);
   }
@@ -32,6 +33,7 @@ static uint64_t hash(Ev *ev, Val v, Span at) {
   case V_POLICY: return mix(4, (uint64_t)v.i);
   case V_TUPLE: {
     uint64_t h = 5;
+    ev_step(ev, at);
     for (int i = 0; i < v.seq->len; i++) h = mix(h, hash(ev, v.seq->data[i], at));
     return h;
   }
@@ -47,12 +49,12 @@ static uint64_t hash(Ev *ev, Val v, Span at) {
 }
 
 // The slot of a key: of its entry + 1, or of the free place where it would go.
-static int *slot_of(const Dict *d, Val key, uint64_t h) {
+static int *slot_of(Ev *ev, const Dict *d, Val key, uint64_t h) {
   for (int i = (int)((h >> 7) & (uint64_t)(d->nslots - 1));; i = (i + 1) & (d->nslots - 1)) {
     int *slot = &d->slots[i];
     if (!*slot) return slot;
     const DictEntry *e = &d->entries.data[*slot - 1];
-    if (!e->dead && e->hash == h && v_equal(e->key, key)) return slot;
+    if (!e->dead && e->hash == h && v_equal(ev, e->key, key)) return slot;
   }
 }
 
@@ -61,14 +63,14 @@ static void grow(Ev *ev, Dict *d) {
   d->slots = NEWN(ev->arena, int, d->nslots);
   for (int i = 0; i < d->entries.len; i++) {
     if (!d->entries.data[i].dead)
-      *slot_of(d, d->entries.data[i].key, d->entries.data[i].hash) = i + 1;
+      *slot_of(ev, d, d->entries.data[i].key, d->entries.data[i].hash) = i + 1;
   }
 }
 
 void dict_set(Ev *ev, Dict *d, Val key, Val value, Span at) {
   if (d->entries.len * 2 >= d->nslots) grow(ev, d);
   uint64_t h = hash(ev, key, at);
-  int *slot = slot_of(d, key, h);
+  int *slot = slot_of(ev, d, key, h);
   if (*slot) {
     d->entries.data[*slot - 1].value = value;
     return;
@@ -78,17 +80,22 @@ void dict_set(Ev *ev, Dict *d, Val key, Val value, Span at) {
   *slot = d->entries.len;
 }
 
+const Val *dict_peek(Ev *ev, const Dict *d, const DictEntry *like) {
+  int slot = d->nslots ? *slot_of(ev, d, like->key, like->hash) : 0;
+  return slot ? &d->entries.data[slot - 1].value : NULL;
+}
+
 const Val *dict_get(Ev *ev, const Dict *d, Val key, Span at) {
   uint64_t h = hash(ev, key, at);
   if (!d->nslots) return NULL;
-  int slot = *slot_of(d, key, h);
+  int slot = *slot_of(ev, d, key, h);
   return slot ? &d->entries.data[slot - 1].value : NULL;
 }
 
 bool dict_del(Ev *ev, Dict *d, Val key, Span at) {
   uint64_t h = hash(ev, key, at);
   if (!d->nslots) return false;
-  int slot = *slot_of(d, key, h);
+  int slot = *slot_of(ev, d, key, h);
   if (!slot) return false;
   d->entries.data[slot - 1].dead = true; // its slot stays taken, so that probing goes on past it
   d->live--;

@@ -9,6 +9,7 @@ enum {
   MAX_STACK = 4 << 20,     // bytes of the C stack
   MAX_MEMORY = 256 << 20,  // bytes taken from the arena
   MAX_TRAIL = 4,           // calls named under an error
+  MAX_ERRORS = 1000,       // then nothing more is looked at
 };
 
 // What an error is called in Python, for `except`.
@@ -87,7 +88,7 @@ bool ev_caught(Ev *ev, DiagId id) {
 }
 
 void ev_unwind(Ev *ev) {
-  ev->failed = true;
+  if (diag_errors(ev->diags) > MAX_ERRORS) ev->stopped = true;
   if (ev->stopped) to_boundary(ev);
   longjmp(ev->jump->buf, 1);
 }
@@ -153,20 +154,21 @@ void ev_note_missing(Ev *ev, Val v) {
 }
 
 // Every parameter that v was computed from.
-static void need_all(Ev *ev, Val v, bool *found) {
+static void need_all(Ev *ev, Val v, bool *found, int depth) {
+  ev_charge(ev, depth > 0);
   if (v.kind == V_MISSING) {
     *found = true;
     for (int i = 0; i < v.missing->n; i++) need_name(ev, v.missing->names[i]);
-  } else if (v_is_seq(v)) {
-    for (int i = 0; i < v.seq->len; i++) need_all(ev, v.seq->data[i], found);
+  } else if (v_is_seq(v) && depth < 20) {
+    for (int i = 0; i < v.seq->len; i++) need_all(ev, v.seq->data[i], found, depth + 1);
   }
 }
 
 void ev_need(Ev *ev, Val v) {
   Val bad;
   bool found = false;
-  need_all(ev, v, &found);
-  if (found || v_find(v, V_ERROR, &bad)) {
+  need_all(ev, v, &found, 0);
+  if (found || v_find(ev, v, V_ERROR, &bad)) {
     to_boundary(ev);
     ev_unwind(ev);
   }
@@ -180,10 +182,18 @@ NORETURN static void stop(Ev *ev, DiagId id, Span at, int limit) {
   ev_unwind(ev);
 }
 
-void ev_step(Ev *ev, Span at) {
+void ev_charge(Ev *ev, int64_t work) {
   if (ev->stopped) ev_unwind(ev);
+  ev->steps += work;
+  if (ev->steps > MAX_STEPS) stop(ev, DIAG_STEPS, ev->at, MAX_STEPS);
+  if (arena_bytes(ev->arena) - ev->arena_start > MAX_MEMORY)
+    stop(ev, DIAG_MEMORY, ev->at, MAX_MEMORY >> 20);
+}
+
+void ev_step(Ev *ev, Span at) {
+  ev->at = at;
   ev->clock++;
-  if (++ev->steps > MAX_STEPS) stop(ev, DIAG_STEPS, at, MAX_STEPS);
+  ev_charge(ev, 1);
   const char *here = __builtin_frame_address(0);
   if ((here < ev->stack ? ev->stack - here : here - ev->stack) > MAX_STACK) {
     if (!ev_caught(ev, DIAG_NESTING)) {
@@ -192,6 +202,4 @@ void ev_step(Ev *ev, Span at) {
     }
     ev_unwind(ev);
   }
-  if ((ev->steps & 255) == 0 && arena_bytes(ev->arena) - ev->arena_start > MAX_MEMORY)
-    stop(ev, DIAG_MEMORY, at, MAX_MEMORY >> 20);
 }

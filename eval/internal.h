@@ -293,12 +293,12 @@ struct Ev {
   Val ret;       // of FLOW_RETURN
   int depth;     // of calls
   int64_t steps, clock;
+  Span at; // of the last step
   const char *stack; // address near the bottom of the C stack
   size_t arena_start;
   Map *modules;   // path -> Module, of imported files
   const char *folder; // of the file being run
   VEC(const char *) needed; // parameters without a value that something needed
-  bool failed;    // unwound at least once
   Exc raised;     // the exception being handled
   Map *sizes;     // T.dynamic names -> Var
   Map *used;      // names that -p may bind
@@ -332,6 +332,7 @@ NORETURN void ev_missing(Ev *ev, Val v); // v is V_MISSING
 void ev_note_missing(Ev *ev, Val v);     // records only
 // One unit of work at a place: bounds steps, memory and the C stack.
 void ev_step(Ev *ev, Span at);
+void ev_charge(Ev *ev, int64_t work); // the work of as many steps, where the last step was
 
 /* value.c */
 
@@ -356,16 +357,18 @@ bool v_is_num(Val v); // bool, int or float
 bool v_is_int(Val v); // bool or int
 int64_t v_as_int(Val v);
 double v_as_float(Val v);
-bool v_equal(Val a, Val b);    // Python's ==, compile-time values only
-bool v_same(Val a, Val b);     // Python's is
+bool v_equal(Ev *ev, Val a, Val b); // Python's ==, compile-time values only
+bool v_same(Val a, Val b);          // Python's is
 const char *v_kind(Ev *ev, Val v); // for messages: "a list", "a run-time int32 value"
-bool v_find(Val v, ValKind kind, Val *out); // v or something inside tuples, lists, dicts and ranges
+bool v_find(Ev *ev, Val v, ValKind kind,
+            Val *out); // v or something inside tuples, lists, dicts and ranges
 
 /* dict.c */
 
 Val v_dict(Ev *ev, ValKind kind);
 // Fails where the key is not hashable.
 void dict_set(Ev *ev, Dict *d, Val key, Val value, Span at);
+const Val *dict_peek(Ev *ev, const Dict *d, const DictEntry *like); // under an entry's key; NULL
 const Val *dict_get(Ev *ev, const Dict *d, Val key, Span at); // NULL when absent
 bool dict_del(Ev *ev, Dict *d, Val key, Span at);
 

@@ -150,7 +150,7 @@ Val l_pop(Ev *ev, Call *c) {
 
 static int position(Ev *ev, Call *c) {
   for (int i = 0; i < c->self.seq->len; i++) {
-    if (v_equal(c->self.seq->data[i], c->arg[0])) return i;
+    if (v_equal(ev, c->self.seq->data[i], c->arg[0])) return i;
   }
   ev_fail(ev, DIAG_CONVERT, c->at[0], v_brief(ev, c->arg[0]), "an item of the list");
 }
@@ -196,7 +196,7 @@ Val l_index(Ev *ev, Call *c) { return v_int(position(ev, c)); }
 
 Val l_count(Ev *ev, Call *c) {
   int n = 0;
-  for (int i = 0; i < c->self.seq->len; i++) n += v_equal(c->self.seq->data[i], c->arg[0]);
+  for (int i = 0; i < c->self.seq->len; i++) n += v_equal(ev, c->self.seq->data[i], c->arg[0]);
   return v_int(n);
 }
 

@@ -39,7 +39,7 @@ static int64_t slice_bounds(Ev *ev, const AstExpr *s, int64_t len, int64_t *lo, 
 
 static Val slice_seq(Ev *ev, Val v, const AstExpr *s) {
   int64_t lo, step, n = slice_bounds(ev, s, v.kind == V_STR ? v.str->len : v.seq->len, &lo, &step);
-  ev->steps += n / 4;
+  ev_charge(ev, n / 4);
   if (v.kind == V_STR) {
     SB b = {0};
     for (int64_t i = 0; i < n; i++) sb_putn(ev, &b, v.str->data + lo + i * step, 1);
@@ -72,7 +72,7 @@ Val ev_getitem(Ev *ev, Val v, Val index, Span at) {
     return ev_getitem(ev, (Val){.kind = V_LIST, .seq = ev_items(ev, v, at)}, index, at);
   case V_EXPR:
     if (v.expr->kind == EX_LOAD && v.expr->u.load.buf->scope == SC_LOCAL &&
-        v_equal(index, v_int(0)) && v.expr->u.load.n == 1)
+        v_equal(ev, index, v_int(0)) && v.expr->u.load.n == 1)
       return v;
     ev_fail(ev, DIAG_NO_INDEX, at, v_kind(ev, v));
   case V_BUILTIN:

@@ -154,6 +154,7 @@ static void del_item(Ev *ev, const AstExpr *t) {
   if (box.kind != V_LIST) ev_fail(ev, DIAG_NO_INDEX, t->span, v_kind(ev, box));
   (void)ev_getitem(ev, box, key, t->span);
   rt_mutate(ev, box.seq->born, t->span);
+  ev_charge(ev, box.seq->len / 16);
   int64_t i = v_as_int(key) < 0 ? v_as_int(key) + box.seq->len : v_as_int(key);
   memmove(&box.seq->data[i], &box.seq->data[i + 1], sizeof(Val) * (size_t)(box.seq->len - 1 - i));
   box.seq->len--;

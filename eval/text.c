@@ -100,7 +100,7 @@ static void put_range(Ev *ev, SB *b, const Range *r, int depth) {
   put(ev, b, r->lo, depth + 1);
   sb_puts(ev, b, ", ");
   put(ev, b, r->hi, depth + 1);
-  if (!v_equal(r->step, v_int(1))) {
+  if (!v_equal(ev, r->step, v_int(1))) {
     sb_puts(ev, b, ", ");
     put(ev, b, r->step, depth + 1);
   }
@@ -150,6 +150,7 @@ static void put(Ev *ev, SB *b, Val v, int depth) {
 const char *v_repr(Ev *ev, Val v) {
   SB b = {0};
   put(ev, &b, v, 0);
+  ev_charge(ev, b.len / 16);
   return b.len ? b.data : "";
 }
 

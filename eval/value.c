@@ -92,21 +92,15 @@ bool v_is_num(Val v) { return v_is_int(v) || v.kind == V_FLOAT; }
 int64_t v_as_int(Val v) { return v.kind == V_BOOL ? v.b : v.i; }
 double v_as_float(Val v) { return v.kind == V_FLOAT ? v.f : (double)v_as_int(v); }
 
-static bool seq_equal(const Seq *a, const Seq *b, int depth);
-static bool equal(Val a, Val b, int depth);
+static bool equal(Ev *ev, Val a, Val b, int depth);
 
-static bool dict_equal(const Dict *a, const Dict *b, int depth) {
+static bool dict_equal(Ev *ev, const Dict *a, const Dict *b, int depth) {
   if (a->live != b->live) return false;
   for (int i = 0; i < a->entries.len; i++) {
     const DictEntry *e = &a->entries.data[i];
     if (e->dead) continue;
-    bool found = false;
-    for (int j = 0; j < b->entries.len && !found; j++) {
-      const DictEntry *o = &b->entries.data[j];
-      found = !o->dead && o->hash == e->hash && equal(e->key, o->key, depth + 1) &&
-              equal(e->value, o->value, depth + 1);
-    }
-    if (!found) return false;
+    const Val *other = dict_peek(ev, b, e);
+    if (!other || !equal(ev, e->value, *other, depth + 1)) return false;
   }
   return true;
 }
@@ -121,39 +115,45 @@ static bool number_equal(Val a, Val b) {
   return v_as_float(a) == v_as_float(b);
 }
 
-static bool equal(Val a, Val b, int depth) {
+static bool str_equal(const Str *a, const Str *b) {
+  return a->len == b->len && !memcmp(a->data, b->data, (size_t)a->len);
+}
+
+static bool seq_equal(Ev *ev, const Seq *a, const Seq *b, int depth) {
+  if (a == b) return true;
+  if (a->len != b->len) return false;
+  for (int i = 0; i < a->len; i++) {
+    if (!equal(ev, a->data[i], b->data[i], depth + 1)) return false;
+  }
+  return true;
+}
+
+static bool range_equal(Ev *ev, const Range *a, const Range *b, int depth) {
+  return equal(ev, a->lo, b->lo, depth + 1) && equal(ev, a->hi, b->hi, depth + 1) &&
+         equal(ev, a->step, b->step, depth + 1);
+}
+
+static bool equal(Ev *ev, Val a, Val b, int depth) {
   if (depth > 100) return false; // a list may hold itself
+  ev_charge(ev, depth > 0);
   if (v_is_num(a) && v_is_num(b)) return number_equal(a, b);
   if (a.kind == V_DTYPE && b.kind == V_STR) return dtype_is(a, b);
   if (a.kind == V_STR && b.kind == V_DTYPE) return dtype_is(b, a);
   if (a.kind != b.kind) return false;
   switch (a.kind) {
-  case V_STR:
-    return a.str->len == b.str->len && !memcmp(a.str->data, b.str->data, (size_t)a.str->len);
+  case V_STR: ev_charge(ev, a.str->len / 64); return str_equal(a.str, b.str);
   case V_TUPLE:
-  case V_LIST: return seq_equal(a.seq, b.seq, depth);
+  case V_LIST: return seq_equal(ev, a.seq, b.seq, depth);
   case V_DICT:
-  case V_SET: return dict_equal(a.dict, b.dict, depth);
+  case V_SET: return dict_equal(ev, a.dict, b.dict, depth);
   case V_EXC: return !strcmp(a.exc->type, b.exc->type) && a.exc->message == b.exc->message;
   case V_FUNC: return a.fn->base == b.fn->base;
-  case V_RANGE:
-    return equal(a.range->lo, b.range->lo, depth + 1) &&
-           equal(a.range->hi, b.range->hi, depth + 1) &&
-           equal(a.range->step, b.range->step, depth + 1);
+  case V_RANGE: return range_equal(ev, a.range, b.range, depth);
   default: return v_same(a, b);
   }
 }
 
-static bool seq_equal(const Seq *a, const Seq *b, int depth) {
-  if (a == b) return true;
-  if (a->len != b->len) return false;
-  for (int i = 0; i < a->len; i++) {
-    if (!equal(a->data[i], b->data[i], depth + 1)) return false;
-  }
-  return true;
-}
-
-bool v_equal(Val a, Val b) { return equal(a, b, 0); }
+bool v_equal(Ev *ev, Val a, Val b) { return equal(ev, a, b, 0); }
 
 bool v_same(Val a, Val b) {
   if (a.kind != b.kind) return false;
@@ -165,7 +165,7 @@ bool v_same(Val a, Val b) {
   case V_POLICY: return a.i == b.i;
   case V_FLOAT: return a.f == b.f;
   case V_DTYPE: return a.dtype == b.dtype;
-  case V_STR: return v_equal(a, b); // short strings are one object in Python
+  case V_STR: return str_equal(a.str, b.str); // short strings are one object in Python
   case V_MODULE: return !strcmp(a.module->name, b.module->name) && a.module->env == b.module->env;
   default: return a.seq == b.seq; // any pointer of the union
   }
@@ -214,23 +214,26 @@ const char *v_kind(Ev *ev, Val v) {
   }
 }
 
-static bool find(Val v, ValKind kind, Val *out, int depth) {
+static bool find(Ev *ev, Val v, ValKind kind, Val *out, int depth) {
   if (v.kind == kind) return *out = v, true;
   if (depth > 20) return false;
+  ev_charge(ev, depth > 0);
   if (v_is_seq(v)) {
     for (int i = 0; i < v.seq->len; i++) {
-      if (find(v.seq->data[i], kind, out, depth + 1)) return true;
+      if (find(ev, v.seq->data[i], kind, out, depth + 1)) return true;
     }
   } else if (v.kind == V_DICT || v.kind == V_SET) {
     for (int i = 0; i < v.dict->entries.len; i++) {
       const DictEntry *e = &v.dict->entries.data[i];
-      if (!e->dead && (find(e->key, kind, out, depth + 1) || find(e->value, kind, out, depth + 1)))
+      if (!e->dead && (find(ev, e->key, kind, out, depth + 1) ||
+                       find(ev, e->value, kind, out, depth + 1)))
         return true;
     }
   } else if (v.kind == V_RANGE) {
-    return find(v.range->lo, kind, out, depth + 1) || find(v.range->hi, kind, out, depth + 1);
+    return find(ev, v.range->lo, kind, out, depth + 1) ||
+           find(ev, v.range->hi, kind, out, depth + 1);
   }
   return false;
 }
 
-bool v_find(Val v, ValKind kind, Val *out) { return find(v, kind, out, 0); }
+bool v_find(Ev *ev, Val v, ValKind kind, Val *out) { return find(ev, v, kind, out, 0); }
