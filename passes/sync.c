@@ -60,7 +60,7 @@ static void find_parent(void *ctx, Stmt *x) {
   for (int i = 0; x->kind == ST_BLOCK && i < x->u.block.len; i++) {
     if (x->u.block.data[i] != f->child) continue;
     f->parent = x;
-    f->next = x->u.block.data[i + 1]; // a barrier stands before something
+    f->next = i + 1 < x->u.block.len ? x->u.block.data[i + 1] : NULL;
   }
 }
 

@@ -87,12 +87,33 @@ typedef struct {
 // flight: may any thread? Then a wait is needed as well.
 Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b);
 
+// x = base + slot * pitch + rest: base is uniform, slot a uniform ring term e % S (NULL: none),
+// rest of the thread and private variables only.
+typedef struct {
+  Expr *base, *slot, *rest;
+  int64_t pitch;
+} Parts;
+
+// False when some term mixes them or comes from memory.
+bool sync_parts(Sync *s, const Pending *acc, Expr *x, Parts *out);
+
+/* sync_rows.c */
+
+// Are two accesses of a matrix of symbolic row length never at one place (of two threads, or
+// `any`)?
+bool sync_rows_apart(Sync *s, const Pending *a, const Pending *b, bool any);
+// Guards that a load stands under inside its own statement (selects, and, or) join conds.
+void sync_load_guards(Sync *s, Stmt *x, Expr **idx, Exprs *conds);
+
 /* sync_enum.c */
 
 const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread);
 // With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same)
 // of y? True where that cannot be told.
 bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any);
+
+// Does one access, over all threads and iterations, touch some bit twice? True where unknown.
+bool sync_repeats(Sync *s, const Pending *b);
 
 /* sync_flow.c */
 
@@ -104,9 +125,9 @@ bool sync_find(Sync *s);
 
 // How many path entries the two accesses of the conflict share in one instance.
 int sync_common(const Pending *from, const Pending *to);
-// Puts `s` before the statement x, which is a child of the block `parent`.
+// Puts `s` before the statement x, a child of the block `parent`; at its end when x is NULL.
 void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s);
-// The statement after x; there is one.
+// The statement after x; NULL when x is the last.
 Stmt *sync_next(const Stmt *parent, const Stmt *x);
 void sync_remove(Stmt *parent, const Stmt *s);
 

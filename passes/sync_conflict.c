@@ -43,16 +43,12 @@ static Kind classify(Sync *s, const Pending *acc, Expr *x) {
   return c.private ? KIND_PRIVATE : c.uniform ? KIND_UNIFORM : KIND_CONST;
 }
 
-// An address in bits: sum of base terms, a ring term slot * pitch where there is one, and `rest`,
-// which depends on the thread and private variables only.
+// An address in bits.
 typedef struct {
-  bool split; // false: the parts could not be told apart; only lo and hi hold
-  Expr *base; // uniform, the ring term left out
-  Expr *slot; // floormod of something uniform; NULL: none
-  int64_t pitch;
-  Expr *rest;
-  const Shape *shape; // of rest
-  int64_t lo, hi;     // bits touched by rest (split), or by the whole address: [lo, hi)
+  bool split;         // false: the parts could not be told apart; only lo and hi hold
+  Parts part;         // pitch in bits
+  const Shape *shape; // of part.rest
+  int64_t lo, hi;     // bits touched by the rest (split), or by the whole address: [lo, hi)
   int64_t bits;       // width of one access
 } Address;
 
@@ -85,45 +81,51 @@ static int64_t start_bits(const Buffer *b) { return b->scope == SC_SHARED ? b->o
 static void clip(Sync *s, Expr *x, int64_t width, const Pending *acc, Address *out) {
   int64_t lo, hi, size = buffer_bits(acc->buf), start = start_bits(acc->buf);
   facts_bounds(s->facts, x, &lo, &hi);
-  out->lo = lo < 0 ? start : start + lo * width;
+  out->lo = lo < 0 || lo > size / width ? start : start + lo * width;
   out->hi = hi > (size - out->bits) / width ? start + size : start + hi * width + out->bits;
 }
 
-static Address address_of(Sync *s, const Pending *acc, Expr *index, const Var *thread) {
-  Arena *a = s->a;
-  int64_t width = dt_bits(acc->buf->dtype);
-  Address out = {.split = true, .bits = width * acc->count};
-  Affine f = ex_affine(a, index);
-  Affine base = {0, NEWN(a, Expr *, f.n), NEWN(a, int64_t, f.n), 0}, rest = base;
-  rest.term = NEWN(a, Expr *, f.n);
-  rest.coeff = NEWN(a, int64_t, f.n);
+bool sync_parts(Sync *s, const Pending *acc, Expr *x, Parts *out) {
+  Affine f = ex_affine(s->a, x);
+  Affine base = {0, NEWN(s->a, Expr *, f.n), NEWN(s->a, int64_t, f.n), 0}, rest = base;
+  rest.term = NEWN(s->a, Expr *, f.n);
+  rest.coeff = NEWN(s->a, int64_t, f.n);
+  *out = (Parts){0};
   for (int i = 0; i < f.n; i++) {
     Kind kind = classify(s, acc, f.term[i]);
-    if (kind == KIND_UNKNOWN) out.split = false;
-    if (kind == KIND_UNIFORM && !out.slot && is_slot(f.term[i])) {
-      out.slot = f.term[i];
-      out.pitch = f.coeff[i] * width;
+    if (kind == KIND_UNKNOWN) return false;
+    if (kind == KIND_UNIFORM && !out->slot && is_slot(f.term[i])) {
+      out->slot = f.term[i];
+      out->pitch = f.coeff[i];
       continue;
     }
     Affine *part = kind == KIND_PRIVATE ? &rest : &base;
     part->term[part->n] = f.term[i];
     part->coeff[part->n++] = f.coeff[i];
   }
+  rest.constant = f.constant;
+  out->base = ex_from_affine(s->a, &base);
+  out->rest = ex_from_affine(s->a, &rest);
+  return true;
+}
+
+static Address address_of(Sync *s, const Pending *acc, Expr *index, const Var *thread) {
+  int64_t width = dt_bits(acc->buf->dtype);
+  Address out = {.bits = width * acc->count};
+  out.split = sync_parts(s, acc, index, &out.part);
   if (!out.split) {
     clip(s, index, width, acc, &out);
     return out;
   }
-  rest.constant = f.constant;
-  out.base = ex_from_affine(a, &base);
-  out.rest = ex_from_affine(a, &rest);
-  out.shape = sync_shape(s, acc, out.rest, thread);
+  out.part.pitch *= width;
+  out.shape = sync_shape(s, acc, out.part.rest, thread);
   if (out.shape->exact) {
     out.lo = start_bits(acc->buf) + out.shape->lo;
     out.hi = start_bits(acc->buf) + out.shape->hi;
     return out;
   }
   int64_t lo, hi;
-  facts_bounds(s->facts, out.rest, &lo, &hi);
+  facts_bounds(s->facts, out.part.rest, &lo, &hi);
   bool wide = lo < -(INT64_MAX >> 12) || hi > INT64_MAX >> 12;
   out.lo = wide ? -(INT64_MAX / 4) : start_bits(acc->buf) + lo * width;
   out.hi = wide ? INT64_MAX / 4 : start_bits(acc->buf) + hi * width + out.bits;
@@ -143,10 +145,11 @@ static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) {
 
 // Both in rings of the same pitch, neither leaving its slot?
 static bool same_ring(const Address *a, const Address *b, int64_t shift) {
-  if (!a->slot || !b->slot || a->pitch != b->pitch || a->pitch <= 0) return false;
+  if (!a->part.slot || !b->part.slot || a->part.pitch != b->part.pitch || a->part.pitch <= 0)
+    return false;
   int64_t lo = a->lo < b->lo + shift ? a->lo : b->lo + shift;
   int64_t hi = a->hi > b->hi + shift ? a->hi : b->hi + shift;
-  return hi - lo <= a->pitch;
+  return hi - lo <= a->part.pitch;
 }
 
 static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
@@ -157,20 +160,21 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
     for (int i = 0; i < 2; i++) // whole ranges
       if (p[i]->split)
         clip(s, subst_expr(&s->exact, acc[i]->at.index), dt_bits(acc[i]->buf->dtype), acc[i], p[i]);
-    return !apart(x.lo, x.hi, y.lo, y.hi);
+    return !apart(x.lo, x.hi, y.lo, y.hi) && !sync_rows_apart(s, a, b, any);
   }
   int64_t wa = dt_bits(a->buf->dtype), wb = dt_bits(b->buf->dtype), shift = 0;
-  bool level = wa == wb && ex_equal(x.base, y.base);
+  bool level = wa == wb && ex_equal(x.part.base, y.part.base);
   Expr *diff = level ? ex_index(s->a, 0) : NULL;
   if (!level)
-    diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.base, ex_index(s->a, wb)),
-                                           ex_mul(s->a, x.base, ex_index(s->a, wa))));
+    diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.part.base, ex_index(s->a, wb)),
+                                           ex_mul(s->a, x.part.base, ex_index(s->a, wa))));
   if (!ex_const(diff, &shift)) return true;
-  bool equal = x.slot == y.slot ||
-               (x.slot && y.slot && x.pitch == y.pitch && ex_equal(x.slot, y.slot));
+  bool equal =
+      x.part.slot == y.part.slot || (x.part.slot && y.part.slot && x.part.pitch == y.part.pitch &&
+                                     ex_equal(x.part.slot, y.part.slot));
   if (!equal) {
     if (!same_ring(&x, &y, shift)) return true;
-    if (facts_distinct(s->facts, x.slot, y.slot)) return false;
+    if (facts_distinct(s->facts, x.part.slot, y.part.slot)) return false;
   }
   if (apart(x.lo, x.hi, y.lo + shift, y.hi + shift)) return false;
   if (!x.shape->exact || !y.shape->exact) return true;

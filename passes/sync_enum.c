@@ -211,3 +211,26 @@ bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool a
   }
   return false;
 }
+
+bool sync_repeats(Sync *s, const Pending *b) {
+  Parts part;
+  int64_t one;
+  if (!sync_parts(s, b, subst_expr(&s->exact, b->at.index), &part)) return true;
+  const Shape *p = sync_shape(s, b, part.rest, s->kernel->thread);
+  if (!p->exact) return true;
+  for (int i = 0; i < b->at.privates.len; i++) {
+    const Private *v = &b->at.privates.data[i];
+    if (!counts(p, v) && (!ex_const(v->extent, &one) || one > 1)) return true;
+  }
+  int64_t width = dt_bits(b->buf->dtype) * b->count, n = (p->hi - p->lo) / 4 + 1;
+  if (n > 1 << 22) return true;
+  bool *seen = NEWN(s->a, bool, n);
+  for (int i = 0; i < p->hits.len; i++) {
+    int64_t at = (p->hits.data[i].from - p->lo) / 4;
+    for (int64_t u = 0; u < width / 4; u++) {
+      if (seen[at + u]) return true;
+      seen[at + u] = true;
+    }
+  }
+  return false;
+}

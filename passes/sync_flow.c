@@ -127,6 +127,7 @@ static void check(Sync *s, const Pending *b) {
 
 typedef struct {
   Sync *s;
+  Stmt *stmt;
   State now;
 } Leaf;
 
@@ -145,6 +146,7 @@ static void leaf_access(void *ctx, const Access *acc) {
     die("sync: an access of %s is not one flat run", buf->name);
   b->at.index = subst_expr(&s->lets, acc->region.min[0]);
   for (int i = 0; i < s->conds.len; i++) vec_push(s->a, &b->at.conds, s->conds.data[i]);
+  if (acc->mode == ACC_READ) sync_load_guards(s, leaf->stmt, acc->region.min, &b->at.conds);
   for (int i = 0; i < s->around.len; i++)
     vec_push(s->a, &b->at.privates, expand_private(s, &s->around.data[i]));
   b->npath = b->depth = s->path.len;
@@ -152,12 +154,14 @@ static void leaf_access(void *ctx, const Access *acc) {
   vec_push(s->a, &leaf->now, b);
 }
 
-// Reads and writes of one statement by different threads at one index are the program's own race.
+// A store to the place that its value reads: if two threads meet there, their stores do, which is
+// the program's own race.
 static void check_within(Sync *s, const State *now) {
   for (int i = 0; i < now->len && !s->from; i++) {
     for (int j = i + 1; j < now->len && !s->from; j++) {
       const Pending *p = now->data[i], *q = now->data[j];
-      if (p->async || q->async || ex_equal(p->at.index, q->at.index)) continue;
+      bool own = q->mode == ACC_WRITE && p->buf == q->buf && ex_equal(p->at.index, q->at.index);
+      if (p->async || q->async || own) continue;
       if (p->mode != ACC_READ || q->mode == ACC_READ) continue;
       const Pending *a = as_pending(s, p);
       if (sync_conflict(s, a, q) == CONFLICT_NONE) continue;
@@ -169,7 +173,7 @@ static void check_within(Sync *s, const State *now) {
 }
 
 static void visit_accesses(Sync *s, Stmt *x) {
-  Leaf leaf = {s, {0}};
+  Leaf leaf = {s, x, {0}};
   st_accesses(s->a, x, leaf_access, &leaf);
   if (s->collect) {
     for (int i = 0; i < leaf.now.len; i++) vec_push(s->a, s->collect, leaf.now.data[i]);
@@ -203,10 +207,10 @@ static bool gather(Sync *s, Stmt *x, State *all) {
   if (outer) return true; // an outer loop is being gathered: it compares
   for (int i = 0; i < all->len; i++) {
     Pending *a = as_pending(s, all->data[i]);
-    a->async = false;
     for (int j = 0; j < all->len; j++) {
-      if (i == j && x->u.loop.loop != LOOP_SERIAL) continue;
-      if (sync_conflict(s, a, all->data[j]) != CONFLICT_NONE) return false;
+      bool flight = i == j && a->async && a->mode != ACC_READ;
+      if (flight && sync_repeats(s, all->data[i])) return false;
+      if (!flight && sync_conflict(s, a, all->data[j]) != CONFLICT_NONE) return false;
     }
   }
   return true;

@@ -15,7 +15,7 @@ static int find(const Stmt *parent, const Stmt *x) {
 }
 
 void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
-  int at = find(parent, x);
+  int at = x ? find(parent, x) : parent->u.block.len;
   vec_push(a, &parent->u.block, s);
   for (int i = parent->u.block.len - 1; i > at; i--)
     parent->u.block.data[i] = parent->u.block.data[i - 1];
@@ -23,7 +23,8 @@ void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
 }
 
 Stmt *sync_next(const Stmt *parent, const Stmt *x) {
-  return parent->u.block.data[find(parent, x) + 1];
+  int at = find(parent, x) + 1;
+  return at < parent->u.block.len ? parent->u.block.data[at] : NULL;
 }
 
 void sync_remove(Stmt *parent, const Stmt *s) {

@@ -262,6 +262,146 @@ START_TEST(global_memory) { // read-modify-write of one's own elements, then a n
 }
 END_TEST
 
+// C[row, column] of a matrix of symbolic shape, under its guards: one's own element, then another
+// row's or column's.
+START_TEST(symbolic_rows) {
+  for (int form = 0; form < 3; form++) {
+    bench_begin(LEVEL_THREAD, 64, 1, 1);
+    Expr *M = V(size_var("M", 7)), *N = V(size_var("N", 5));
+    Buffer *C = param("C", DT_I32, 1, ex_mul(T.a, M, N), NULL, 35);
+    Var *r = loop_var("r");
+    Expr *row = quo(tx(), 8), *column = rem(tx(), 8);
+    Expr *inside = ex_and(T.a, lt(row, M), lt(column, N));
+    Expr *own = add(ex_mul(T.a, row, N), column);
+    // The last thread's guard is the first's: columns 5..7 would fall into the next row without it.
+    Expr *other =
+        form == 0 ? own : add(ex_mul(T.a, row, N), form == 1 ? I(0) : rem(add(column, I(1)), 8));
+    Expr *guard = ex_and(T.a, lt(row, M), lt(form == 2 ? rem(add(column, I(1)), 8) : column, N));
+    Expr *got = ex_select(T.a, guard, at(C, other), ex_int(T.a, DT_I32, 0));
+    Stmt *add_one = store(C, own, bin(BIN_ADD, at(C, own), ex_int(T.a, DT_I32, 1)));
+    put(T.k->body, loop(LOOP_UNROLL, r, I(0), I(3), when(inside, add_one, NULL)));
+    Buffer *out = param("out", DT_I32, 1, I(64), NULL, 64);
+    put(T.k->body, store(out, tx(), got));
+    ck_assert_int_eq(synced(false), form > 0);
+    arena_free(T.a);
+  }
+}
+END_TEST
+
+/* random programs: whatever the passes decide, the race checker must agree */
+
+static uint32_t seed;
+static int pick(int n) {
+  seed = seed * 1664525u + 1013904223u;
+  return (int)((seed >> 8) % (uint32_t)n);
+}
+
+enum { RTHREADS = 64, RTILES = 3, RSIZE = 256 };
+static Buffer *rtile[RTILES], *rout, *rin, *racc;
+static VEC(Var *) rloops;
+
+static Expr *random_index(void) {
+  static const int steps[] = {0, 1, 1, 1, 1, 2, 3, 64};
+  Expr *x = mul(tx(), steps[pick((int)LEN(steps))]);
+  if (pick(3) == 0) x = bin(BIN_BITXOR, x, I(1 << pick(6)));
+  if (pick(3) == 0) x = add(x, I(pick(4) * 64 + (pick(3) ? 0 : pick(64))));
+  if (rloops.len && pick(2)) {
+    Expr *k = V(rloops.data[pick(rloops.len)]);
+    x = add(x, mul(rem(add(k, I(pick(3))), 1 + pick(4)), 64));
+  }
+  return pick(4) ? rem(x, RSIZE) : rem(add(x, quo(tx(), 2)), RSIZE);
+}
+
+static Stmt *random_leaf(void) {
+  Buffer *b = rtile[pick(RTILES)];
+  Expr *value = ex_cast(T.a, DT_I32, add(mul(tx(), 3), I(pick(100))));
+  if (pick(2)) value = bin(BIN_ADD, value, at(rtile[pick(RTILES)], random_index()));
+  switch (pick(6)) {
+  case 0:
+    return st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, b, random_index(), 1), value,
+                 (int64_t)ATOMIC_ADD);
+  case 1: return store(racc, I(0), bin(BIN_ADD, at(racc, I(0)), at(b, random_index())));
+  case 2:
+    return cp_async(rin, random_index(), b, random_index(), 1);
+  default: {
+    // Threads that share a slot write one value: no race of the program's own.
+    Expr *i = random_index();
+    return store(b, i, pick(3) ? ex_cast(T.a, DT_I32, add(i, I(pick(9)))) : value);
+  }
+  }
+}
+
+static bool injective(Stmt *s) { // a store (or copy) whose threads never share a slot
+  int seen[RSIZE] = {0};
+  Expr *i = s->kind == ST_STORE ? s->u.store.idx[0]
+            : s->u.op.op == OP_CP_ASYNC ? s->u.op.arg[1].region->min[0] : NULL;
+  if (!i || (s->kind == ST_STORE && s->u.store.buf == racc)) return true;
+  Facts *f = facts_new(T.a, T.p, T.k);
+  for (int t = 0; t < RTHREADS; t++) {
+    Expr *x = ex_subst(T.a, i, T.k->thread, I(t));
+    for (int j = 0; j < rloops.len; j++) x = ex_subst(T.a, x, rloops.data[j], I(0));
+    int64_t v;
+    ck_assert(ex_const(facts_simplify(f, x), &v));
+    if (seen[v]++) return false;
+  }
+  return true;
+}
+
+static Stmt *random_block(int depth);
+
+static Stmt *random_stmt(int depth) {
+  int kind = depth ? pick(8) : 0;
+  if (kind == 1) {
+    Var *k = loop_var("k");
+    vec_push(T.a, &rloops, k);
+    Stmt *body = random_block(depth - 1);
+    rloops.len--;
+    return loop(pick(2) ? LOOP_SERIAL : LOOP_UNROLL, k, I(pick(2)), I(pick(4)), body);
+  }
+  if (kind == 2) return when(lt(tx(), I(pick(64))), random_block(depth - 1), NULL);
+  if (kind == 3)
+    return when(bin(BIN_EQ, rem(tx(), 2), I(0)), random_block(depth - 1), random_block(depth - 1));
+  if (kind == 4 && rloops.len)
+    return when(lt(V(rloops.data[pick(rloops.len)]), I(pick(3))), random_block(depth - 1), NULL);
+  for (;;) {
+    Stmt *s = random_leaf();
+    if (injective(s)) return s;
+  }
+}
+
+static Stmt *random_block(int depth) {
+  Stmt *b = block();
+  for (int n = 1 + pick(4); n > 0; n--) put(b, random_stmt(depth));
+  return b;
+}
+
+START_TEST(random_programs) {
+  int clean = 0, refused = 0;
+  for (int i = 0; i < 400; i++) {
+    seed = (uint32_t)(i * 7919 + 1);
+    bench_begin(LEVEL_THREAD, RTHREADS, 1, 1);
+    rloops.len = rloops.cap = 0;
+    rloops.data = NULL;
+    rin = global("in", DT_I32, RSIZE);
+    for (int j = 0; j < RTILES; j++) rtile[j] = flat("S", DT_I32, SC_SHARED, RSIZE);
+    racc = flat("acc", DT_I32, SC_LOCAL, 1);
+    rout = global("out", DT_I32, RTHREADS);
+    Var *z = loop_var("z");
+    put(T.k->body, store(racc, I(0), ex_int(T.a, DT_I32, 0)));
+    for (int j = 0; j < RTILES; j++)
+      put(T.k->body, loop(LOOP_UNROLL, z, I(0), I(RSIZE / RTHREADS),
+                          store(rtile[j], add(mul(V(z), RTHREADS), tx()), ex_int(T.a, DT_I32, j))));
+    put(T.k->body, random_block(3));
+    put(T.k->body, store(rout, tx(), at(racc, I(0))));
+    if (synced(true) < 0) refused++;
+    else clean++;
+    arena_free(T.a);
+  }
+  ck_assert_int_ge(clean, 300);
+  (void)refused;
+}
+END_TEST
+
 /* smem */
 
 START_TEST(lifetimes) {
@@ -316,20 +456,12 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("sync");
   TCase *t = tcase_create("thread");
-  tcase_set_timeout(t, 120);
-  const TTest *const tests[] = {one_barrier_an_iteration,
-                                missing_wait,
-                                divergent_apart,
-                                divergent_alone,
-                                divergent_split,
-                                divergent_loop,
-                                atomic_neighbour,
-                                rotate_in_place,
-                                thread_private,
-                                global_memory,
-                                lifetimes,
-                                lifetimes_in_loops,
-                                smem_limit};
+  tcase_set_timeout(t, 300);
+  const TTest *const tests[] = {
+      one_barrier_an_iteration, missing_wait,   divergent_apart,  divergent_alone,
+      divergent_split,          divergent_loop, atomic_neighbour, rotate_in_place,
+      thread_private,           global_memory,  symbolic_rows, random_programs,    lifetimes,
+      lifetimes_in_loops,       smem_limit};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
