@@ -84,8 +84,9 @@ static void visit_for(Place p, Stmt *s) {
   }
   int mark = facts_mark(k->facts);
   for (int i = 0; i < s->u.loop.nvars; i++) {
-    int64_t trips;
-    if (ex_const(s->u.loop.extent[i], &trips) && trips <= 0) return; // never runs
+    int64_t lo, hi;
+    facts_bounds(k->facts, s->u.loop.extent[i], &lo, &hi);
+    if (hi <= 0) return; // never runs
     if (!par && !p.divergent &&
         !(uniform_expr(k->uniform, s->u.loop.min[i]) &&
           uniform_expr(k->uniform, s->u.loop.extent[i])))
@@ -97,20 +98,23 @@ static void visit_for(Place p, Stmt *s) {
   facts_pop(k->facts, mark);
 }
 
+// A branch that is never taken is not judged: what is wrong there does not happen.
+static void visit_branch(Place p, Expr *cond, Stmt *body) {
+  Check *k = p.k;
+  if (!body || facts_prove(k->facts, ex_un(k->c->arena, UN_NOT, cond))) return;
+  int mark = facts_mark(k->facts);
+  facts_push_cond(k->facts, cond);
+  visit(p, body);
+  facts_pop(k->facts, mark);
+}
+
 static void visit_if(Place p, Stmt *s) {
   Check *k = p.k;
+  Expr *cond = s->u.branch.cond;
   check_exprs(k, s);
-  if (!p.divergent && !uniform_expr(k->uniform, s->u.branch.cond)) p.divergent = "condition";
-  int mark = facts_mark(k->facts);
-  int64_t known = 1;
-  bool decided = ex_const(s->u.branch.cond, &known);
-  facts_push_cond(k->facts, s->u.branch.cond);
-  if (known) visit(p, s->u.branch.yes);
-  facts_pop(k->facts, mark);
-  if (!s->u.branch.no || (decided && known)) return;
-  facts_push_cond(k->facts, ex_un(k->c->arena, UN_NOT, s->u.branch.cond));
-  visit(p, s->u.branch.no);
-  facts_pop(k->facts, mark);
+  if (!p.divergent && !uniform_expr(k->uniform, cond)) p.divergent = "condition";
+  visit_branch(p, cond, s->u.branch.yes);
+  visit_branch(p, ex_un(k->c->arena, UN_NOT, cond), s->u.branch.no);
 }
 
 static void visit(Place p, Stmt *s) {

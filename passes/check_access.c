@@ -9,7 +9,7 @@
 static bool outside(Check *k, Expr *x, int64_t limit) {
   int64_t lo, hi;
   facts_bounds(k->facts, x, &lo, &hi);
-  return lo >= limit || hi < 0;
+  return lo <= hi && (lo >= limit || hi < 0); // lo > hi: never run
 }
 
 static void check_index(Check *k, const Buffer *b, Expr **idx, int n, Span span) {

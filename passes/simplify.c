@@ -38,14 +38,13 @@ static Stmt *visit(Simplify *s, Stmt *x);
 static Stmt *nonempty(Stmt *x) { return x && x->kind == ST_BLOCK && !x->u.block.len ? NULL : x; }
 
 static Stmt *visit_if(Simplify *s, Stmt *x) {
-  int64_t known;
-  Expr *cond = x->u.branch.cond;
-  if (ex_const(cond, &known)) return visit(s, known ? x->u.branch.yes : x->u.branch.no);
+  Expr *cond = x->u.branch.cond, *other = ex_un(s->a, UN_NOT, cond);
+  if (facts_prove(s->f, cond)) return visit(s, x->u.branch.yes);
+  if (facts_prove(s->f, other)) return visit(s, x->u.branch.no); // nor has check judged the other
   int mark = facts_mark(s->f);
   facts_push_cond(s->f, cond);
   Stmt *yes = nonempty(visit(s, x->u.branch.yes));
   facts_pop(s->f, mark);
-  Expr *other = ex_un(s->a, UN_NOT, cond);
   facts_push_cond(s->f, other);
   Stmt *no = x->u.branch.no ? nonempty(visit(s, x->u.branch.no)) : NULL;
   facts_pop(s->f, mark);

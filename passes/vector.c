@@ -280,6 +280,30 @@ static void vector_stmt(Vector *x, Stmt *s, Stmt *out) {
 
 /* ------------------------------------------------------------------ the walk */
 
+typedef struct {
+  Vector *x;
+  bool found;
+} Shared;
+
+static void lane_shares(void *ctx, const Access *acc) {
+  Shared *q = ctx;
+  const Region *r = &acc->region;
+  if (acc->mode == ACC_READ || r->buf->scope != SC_LOCAL) return;
+  q->found = q->found || r->n != 1 || !run_base(q->x, r->min[0]);
+}
+
+static void stmt_shares(void *ctx, Stmt *s) {
+  Shared *q = ctx;
+  st_accesses(q->x->arena, s, lane_shares, q);
+}
+
+// Do lanes write one register (a thread's scalar that each iteration sets)? Then they run one by one.
+static bool lanes_share(Vector *x, Stmt *body) {
+  Shared q = {x, false};
+  st_walk(body, stmt_shares, &q);
+  return q.found;
+}
+
 static Stmt *vector_walk(Vector *x, Stmt *s);
 
 static Stmt *vector_loop(Vector *x, Stmt *s) {
@@ -299,7 +323,8 @@ static Stmt *vector_loop(Vector *x, Stmt *s) {
   x->width = (int)width;
   x->span = s->span;
   facts_push_loop(x->facts, x->v, s->u.loop.min[0], s->u.loop.extent[0]);
-  vector_stmt(x, s->u.loop.body, out);
+  if (lanes_share(x, s->u.loop.body)) each_lane(x, s->u.loop.body, out);
+  else vector_stmt(x, s->u.loop.body, out);
   facts_pop(x->facts, mark);
   return out;
 }
