@@ -1,6 +1,7 @@
 // Layouts of the operands of mma.sync.m16n8 (PTX ISA, "Matrix Fragments for mma.m16n8k*") over a
 // grid of warps. Lane = 4 * g + q: g is a row of A and C (a column of B), q counts 32-bit cells
-// along the other index. SPDX-License-Identifier: MIT
+// along the other index.
+// SPDX-License-Identifier: MIT
 #include "ir/layout.h"
 
 static Layout *two_dims(Arena *a, int64_t d0, int64_t d1, int bits, int threads) {

@@ -1,5 +1,6 @@
 // Fragment accesses of parallel loops: which layouts they ask for, and whether a layout serves
-// them. SPDX-License-Identifier: MIT
+// them.
+// SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 #include <stdlib.h>

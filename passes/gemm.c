@@ -1,5 +1,6 @@
 // gemm on mma.sync: each warp owns a block of C in registers; k-steps of both operands are loaded
-// one ahead of the multiplications that use them. SPDX-License-Identifier: MIT
+// one ahead of the multiplications that use them.
+// SPDX-License-Identifier: MIT
 #include "passes/gemm.h"
 
 static Expr *num(Gemm *g, int64_t v) { return ex_index(g->l->arena, v); }

@@ -1,7 +1,8 @@
 // The main loop of a pipelined gemm, rotated: the first fragments of the next stage are loaded
 // before the last multiplications of this one, and the copies ahead are issued behind the first
 // loads. So the tensor cores have work while a warp waits at the barrier and while addresses are
-// formed. SPDX-License-Identifier: MIT
+// formed.
+// SPDX-License-Identifier: MIT
 #include "passes/gemm.h"
 
 // for k { wait; copies of a later stage, maybe under a condition; commit; gemm }

@@ -1,5 +1,6 @@
 // Where demands on a fragment differ: copies into a fragment of the wanted layout, and accesses
-// that no layout serves, staged through shared memory. SPDX-License-Identifier: MIT
+// that no layout serves, staged through shared memory.
+// SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 typedef struct {

@@ -1,5 +1,6 @@
 // Asynchronous copies: cp.async of 16, 8 or 4 bytes with zero fill at the edges, or plain moves
-// where it cannot carry the copy. SPDX-License-Identifier: MIT
+// where it cannot carry the copy.
+// SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 static bool zero_safe(const Buffer *b) {
