@@ -1,0 +1,53 @@
+#!/bin/sh
+# Generates docs/ops.md and docs/words.md from the tables that the compiler itself includes, and
+# docs/messages.md from the table of diagnostics. `tools/gen-docs.sh check` fails where one is stale.
+# SPDX-License-Identifier: MIT
+set -u
+cd "$(dirname "$0")/.." || exit 1
+out=docs
+[ "${1-}" = check ] && out=$(mktemp -d)
+
+python3 - "$out" <<'PY'
+import re, sys
+
+def rows(path, macro):
+    """Argument texts of every MACRO(...) in a table, C strings joined and unquoted."""
+    text = open(path).read()
+    for m in re.finditer(rf"^{macro}\((.*?)\)\s*$", text, re.M | re.S):
+        parts, depth, word, quoted = [], 0, "", False
+        for c in m.group(1):
+            if c == '"' and not word.endswith("\\"):
+                quoted = not quoted
+            if c == "," and not quoted:
+                parts.append(word)
+                word = ""
+            else:
+                word += c
+        parts.append(word)
+        yield ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', p)).replace('\\"', '"') if '"' in p else p.strip()
+               for p in parts]
+
+def table(path, title, intro, head, body):
+    with open(path, "w") as f:
+        f.write(f"# {title}\n\n{intro}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}\n")
+        for row in body:
+            f.write("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |\n")
+
+out = sys.argv[1]
+table(f"{out}/ops.md", "Ops", "Generated from `ir/ops.def` by `tools/gen-docs.sh`. Operand kinds: r read, w written, u read then "
+      "written, x atomic, a written asynchronously, e expression, i integer.", ["op", "level", "operands", "meaning"],
+      [[r[1], r[2].lower(), r[4], r[5]] for r in rows("ir/ops.def", "OP")])
+words = [[f"`T.{r[0]}({r[3]})`", r[4]] for r in rows("eval/vocab.def", "VOCAB")]
+later = [[f"`T.{r[0]}`", f"not yet: {r[1]}"] for r in rows("eval/vocab.def", "NOT_YET")]
+table(f"{out}/words.md", "The T.* vocabulary", "Generated from `eval/vocab.def` by `tools/gen-docs.sh`. `=` marks an optional "
+      "operand; words that are known and refused by name stand last.", ["word", "meaning"], words + later)
+table(f"{out}/messages.md", "Messages", "Generated from `base/diags.def` by `tools/gen-docs.sh`.", ["code", "kind", "message"],
+      [[r[1], r[2].replace("SEV_", "").lower(), r[3].replace("%%", "%")] for r in rows("base/diags.def", "DIAG")])
+PY
+[ "${1-}" = check ] || exit 0
+status=0
+for f in ops.md words.md messages.md; do
+  cmp -s "$out/$f" "docs/$f" || { echo "docs/$f is stale: run tools/gen-docs.sh"; status=1; }
+done
+rm -rf "$out"
+exit $status
