@@ -197,7 +197,7 @@ void ev_step(Ev *ev, Span at) {
   const char *here = __builtin_frame_address(0);
   if ((here < ev->stack ? ev->stack - here : here - ev->stack) > MAX_STACK) {
     if (!ev_caught(ev, DIAG_NESTING)) {
-      diag_report(ev->diags, DIAG_NESTING, at);
+      diag_report(ev->diags, DIAG_NESTING, ev->calls ? ev->calls->at : at);
       ev_trail(ev);
     }
     ev_unwind(ev);
