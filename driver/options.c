@@ -112,13 +112,20 @@ static void set_color(Options *o, const char *v) {
   o->color = names[choice("--color", v, names)];
 }
 
-// -fNAME, -fno-NAME, -fNAME=V
+// -fNAME, -fno-NAME, -fNAME=V; names from passes/flags.def.
 static void set_flag(Options *o, const char *text) {
+  static const char *const names[] = {
+#define FLAG(name, value, meaning) name,
+#include "passes/flags.def"
+#undef FLAG
+      NULL};
   const char *eq = strchr(text, '=');
   bool off = !strncmp(text, "no-", 3);
   if (!*text || (off && eq)) usage_error("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);
   const char *key = off ? text + 3 : text;
   if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
+  choice("-f", key, names);
+  if (eq) (void)number(key, eq + 1);
   const char *value = eq ? arena_str(o->arena, eq + 1) : off ? "0" : "1";
   map_set(o->flags, key, (void *)(uintptr_t)value);
 }

@@ -86,7 +86,8 @@ static int run_in(const char *folder, char *const *argv, Buf *out) {
   return -1;
 }
 
-static const char *const suffixes[] = {[RT_SHARED] = "so", [RT_CUBIN] = "cubin", [RT_PTX] = "ptx"};
+static const char *const suffixes[] = {[RT_SHARED] = "so", [RT_CUBIN] = "cubin", [RT_PTX] = "ptx",
+                                       [RT_EXE] = "exe"};
 
 typedef VEC(char *) Args;
 
@@ -102,7 +103,7 @@ static char **command(Arena *a, const RtBuild *b, const char *nvcc, const char *
     add(a, &args, "-shared");
     add(a, &args, "-Xcompiler");
     add(a, &args, "-fPIC");
-  } else {
+  } else if (b->kind != RT_EXE) {
     add(a, &args, b->kind == RT_CUBIN ? "-cubin" : "-ptx");
   }
   for (const char *const *f = b->flags; f && *f; f++) add(a, &args, *f);

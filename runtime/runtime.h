@@ -93,7 +93,7 @@ void rt_diff_text(Buf *out, const RtDiff *diff, const RtArray *shape);
 
 /* build.c: nvcc, with a cache of its results in $XDG_CACHE_HOME/tlc or ~/.cache/tlc */
 
-typedef enum { RT_SHARED, RT_CUBIN, RT_PTX } RtBuildKind;
+typedef enum { RT_SHARED, RT_CUBIN, RT_PTX, RT_EXE } RtBuildKind;
 
 typedef struct {
   const char *name; // stem for the temporary .cu, seen in nvcc's messages; NULL: "kernel"

@@ -125,6 +125,16 @@ print(f"{best * 1000:.1f} ms, {use.ru_maxrss} KiB")
 sys.exit(best >= 0.020 or use.ru_maxrss >= 51200)
 PY
 }
+case_flags() {
+  "$TLC" samples/gemm.tl -fstagez=2 -o "$D/x.cu" 2>&1 | grep -q "did you mean 'stages'" || fail "unknown flag"
+  "$TLC" samples/gemm.tl -fstages=2 -o "$D/x.cu" || fail "-fstages"
+  grep -q 'tlc_cp_async_wait<0>' "$D/x.cu" || fail "-fstages=2 left more stages"
+}
+case_exe() {
+  need nvcc
+  "$TLC" samples/gemm_symbolic_m.tl --emit exe -o "$D/prog" || fail "--emit exe"
+  "$D/prog" > /dev/null 2>&1; same $? 2
+}
 case_docs_current() { tools/gen-docs.sh check; }
 case_emulator_speed() { # 50 million multiply-adds a second, checks on
   [ -z "${TLC_SAN-}" ] || { echo "sanitizer build"; exit 77; }

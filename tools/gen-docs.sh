@@ -41,12 +41,15 @@ words = [[f"`T.{r[0]}({r[3]})`", r[4]] for r in rows("eval/vocab.def", "VOCAB")]
 later = [[f"`T.{r[0]}`", f"not yet: {r[1]}"] for r in rows("eval/vocab.def", "NOT_YET")]
 table(f"{out}/words.md", "The T.* vocabulary", "Generated from `eval/vocab.def` by `tools/gen-docs.sh`. `=` marks an optional "
       "operand; words that are known and refused by name stand last.", ["word", "meaning"], words + later)
+table(f"{out}/flags.md", "-f flags", "Generated from `passes/flags.def` by `tools/gen-docs.sh`. `-fNAME`, `-fno-NAME` or "
+      "`-fNAME=N` forces or forbids a decision that the compiler otherwise makes itself. Results never depend on them, "
+      "speed may.", ["flag", "meaning"], [[f"`-f{r[0]}{'=' + r[1] if r[1] else ''}`", r[2]] for r in rows("passes/flags.def", "FLAG")])
 table(f"{out}/messages.md", "Messages", "Generated from `base/diags.def` by `tools/gen-docs.sh`.", ["code", "kind", "message"],
       [[r[1], r[2].replace("SEV_", "").lower(), r[3].replace("%%", "%")] for r in rows("base/diags.def", "DIAG")])
 PY
 [ "${1-}" = check ] || exit 0
 status=0
-for f in ops.md words.md messages.md; do
+for f in ops.md words.md messages.md flags.md; do
   cmp -s "$out/$f" "docs/$f" || { echo "docs/$f is stale: run tools/gen-docs.sh"; status=1; }
 done
 rm -rf "$out"
