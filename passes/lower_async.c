@@ -47,6 +47,13 @@ static Stmt *only_store(Stmt *s) {
   return s->kind == ST_STORE && s->u.store.value->kind == EX_LOAD ? s : NULL;
 }
 
+// Does the offset grow by one from lane to lane?
+static bool consecutive(Lower *l, Expr *offset, Expr *first) {
+  if (!l->lane) return true;
+  Expr *step = lower_simplify(l, ex_sub(l->arena, offset, first));
+  return step->kind == EX_VAR && step->u.var == l->lane;
+}
+
 // Body of a copy loop: one store dst[...] = src[...].
 bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
   Arena *a = l->arena;
@@ -62,29 +69,36 @@ bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
     di[i] = lower_simplify(l, lower_expr(l, store->u.store.idx[i]));
   Expr *valid = valid_elements(l, lower_guard(l, src, si), width);
   if (!valid) return false;
-  Expr *so = lower_offset(l, src, si), *off = lower_offset(l, dst, di);
+  Expr *from = lower_offset(l, src, si), *to = lower_offset(l, dst, di), *so = from, *off = to;
   if (l->lane) {
-    so = lower_simplify(l, ex_subst(a, so, l->lane, ex_index(a, 0)));
-    off = lower_simplify(l, ex_subst(a, off, l->lane, ex_index(a, 0)));
+    so = lower_simplify(l, ex_subst(a, from, l->lane, ex_index(a, 0)));
+    off = lower_simplify(l, ex_subst(a, to, l->lane, ex_index(a, 0)));
   }
+  if (!consecutive(l, from, so) || !consecutive(l, to, off)) return false;
   st_add(a, out,
          st_op(a, OP_CP_ASYNC, store->span, region_flat(a, src, so, width),
                region_flat(a, dst, off, width), valid));
   return true;
 }
 
+// As cp.async of `width` elements, or as plain loads and stores.
+static bool try_width(Lower *l, LoopWidth *w, int width, bool async, Stmt *out) {
+  w->width = width;
+  w->loop->u.loop.layout = mapping(l, w->loop, &w->width);
+  if (!async) return lower_parallel(l, w->loop, out), true;
+  return w->loop->u.loop.layout && lower_parallel_async(l, w->loop, out);
+}
+
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out) {
-  LoopWidth *w = lower_width(l, s);
-  Stmt *loop = w->loop;
+  const LoopWidth *w = lower_width(l, s);
   const Buffer *src = lower_form(l, s->u.op.arg[0].region->buf);
   const Buffer *dst = lower_form(l, s->u.op.arg[1].region->buf);
   bool able = src->scope == SC_GLOBAL && dst->scope == SC_SHARED && src->dtype == dst->dtype &&
               zero_safe(src) && dt_bits(src->dtype) >= 8;
   int width = w->width, bytes = dt_bits(src->dtype) / 8;
-  loop->u.loop.layout = mapping(l, loop, &width);
-  LoopWidth mine = {loop, loop, width};
-  vec_push(l->arena, &l->widths, mine);
-  able = able && loop->u.loop.layout && width * bytes >= 4;
-  if (able && lower_parallel_async(l, loop, out)) return;
-  lower_parallel(l, loop, out); // plain loads and stores
+  vec_push(l->arena, &l->widths, ((LoopWidth){w->loop, w->loop, width}));
+  LoopWidth *mine = &l->widths.data[l->widths.len - 1];
+  if (able && width * bytes >= 4 && try_width(l, mine, width, true, out)) return;
+  if (able && width > 1 && bytes >= 4 && try_width(l, mine, 1, true, out)) return;
+  try_width(l, mine, width, false, out);
 }
