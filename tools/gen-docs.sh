@@ -34,17 +34,20 @@ def table(path, title, intro, head, body):
             f.write("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |\n")
 
 out = sys.argv[1]
-table(f"{out}/ops.md", "Ops", "Generated from `ir/ops.def` by `tools/gen-docs.sh`. Operand kinds: r read, w written, u read then "
-      "written, x atomic, a written asynchronously, e expression, i integer.", ["op", "level", "operands", "meaning"],
+made = "Generated from `%s` by `tools/gen-docs.sh`. "
+table(f"{out}/ops.md", "Ops", made % "ir/ops.def" + "Operand kinds: r read, w written, u read then "
+      "written, x atomic, a written asynchronously, e expression, i integer.",
+      ["op", "level", "operands", "meaning"],
       [[r[1], r[2].lower(), r[4], r[5]] for r in rows("ir/ops.def", "OP")])
 words = [[f"`T.{r[0]}({r[3]})`", r[4]] for r in rows("eval/vocab.def", "VOCAB")]
 later = [[f"`T.{r[0]}`", f"not yet: {r[1]}"] for r in rows("eval/vocab.def", "NOT_YET")]
-table(f"{out}/words.md", "The T.* vocabulary", "Generated from `eval/vocab.def` by `tools/gen-docs.sh`. `=` marks an optional "
+table(f"{out}/words.md", "The T.* vocabulary", made % "eval/vocab.def" + "`=` marks an optional "
       "operand; words that are known and refused by name stand last.", ["word", "meaning"], words + later)
-table(f"{out}/flags.md", "-f flags", "Generated from `passes/flags.def` by `tools/gen-docs.sh`. `-fNAME`, `-fno-NAME` or "
-      "`-fNAME=N` forces or forbids a decision that the compiler otherwise makes itself. Results never depend on them, "
-      "speed may.", ["flag", "meaning"], [[f"`-f{r[0]}{'=' + r[1] if r[1] else ''}`", r[2]] for r in rows("passes/flags.def", "FLAG")])
-table(f"{out}/messages.md", "Messages", "Generated from `base/diags.def` by `tools/gen-docs.sh`.", ["code", "kind", "message"],
+flags = [[f"`-f{r[0]}{'=' + r[1] if r[1] else ''}`", r[2]] for r in rows("passes/flags.def", "FLAG")]
+table(f"{out}/flags.md", "-f flags", made % "passes/flags.def" + "`-fNAME`, `-fno-NAME` or "
+      "`-fNAME=N` forces or forbids a decision that the compiler otherwise makes itself. Results "
+      "never depend on them, speed may.", ["flag", "meaning"], flags)
+table(f"{out}/messages.md", "Messages", made.strip() % "base/diags.def", ["code", "kind", "message"],
       [[r[1], r[2].replace("SEV_", "").lower(), r[3].replace("%%", "%")] for r in rows("base/diags.def", "DIAG")])
 PY
 [ "${1-}" = check ] || exit 0

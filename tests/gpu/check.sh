@@ -14,7 +14,11 @@ one() { # runs one matrix line on the GPU
   # shellcheck disable=SC2086
   out=$("$TLC" --run --device=gpu --color=never $1 2>&1) || { printf 'FAIL %s\n' "$1"; echo "$out" | head -n 5; }
 }
-export -f one
+case_one() { # a program of tests/cases against NumPy
+  out=$(python3 tests/cases.py run "$1" 2>&1) || { printf 'FAIL %s\n' "$1"; tail -n 5 <<< "$out"; }
+}
+export -f one case_one
+python3 tests/cases.py list > "$WORK/cases.list"
 bash tests/suite_matrix.sh list > "$WORK/list"
 tr '\n' '\0' < "$WORK/list" | xargs -0 -n 1 -P "$jobs" bash -c 'one "$0"' > "$WORK/matrix.out"
 failed=$(grep -c '^FAIL' "$WORK/matrix.out")
@@ -22,7 +26,8 @@ passed=$(($(wc -l < "$WORK/list") - failed))
 cat "$WORK/matrix.out"
 
 python3 tests/numpy_cases.py list | while IFS= read -r case; do
-  python3 tests/numpy_cases.py run "$case" > "$WORK/numpy.log" 2>&1 || { echo "FAIL numpy $case"; head -n 5 "$WORK/numpy.log"; }
+  python3 tests/numpy_cases.py run "$case" > "$WORK/numpy.log" 2>&1 ||
+    { echo "FAIL numpy $case"; head -n 5 "$WORK/numpy.log"; }
 done > "$WORK/numpy.out"
 bad=$(grep -c '^FAIL' "$WORK/numpy.out")
 failed=$((failed + bad)) passed=$((passed + $(python3 tests/numpy_cases.py list | wc -l) - bad))
@@ -49,7 +54,15 @@ else
   echo "SKIPPED compute-sanitizer: not installed"; skipped=$((skipped + 1))
 fi
 if [ -x tests/gpu/ops.sh ]; then
-  tests/gpu/ops.sh > "$WORK/ops.out" 2>&1 && passed=$((passed + 1)) || { failed=$((failed + 1)); tail -n 20 "$WORK/ops.out"; }
+  if tests/gpu/ops.sh > "$WORK/ops.out" 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1)); tail -n 20 "$WORK/ops.out"
+  fi
 fi
+tr '\n' '\0' < "$WORK/cases.list" | xargs -0 -n 1 -P "$jobs" bash -c 'case_one "$0"' > "$WORK/cases.out"
+bad=$(grep -c '^FAIL' "$WORK/cases.out")
+failed=$((failed + bad)) passed=$((passed + $(wc -l < "$WORK/cases.list") - bad))
+cat "$WORK/cases.out"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
