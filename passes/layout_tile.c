@@ -57,17 +57,18 @@ static Stmt *build(Arena *a, Stmt *op, Region *dst, Region *src, Expr *value, Re
   int ddim[LOOP_MAX_DIMS], sdim[LOOP_MAX_DIMS], odim[LOOP_MAX_DIMS];
   int n = walked(over, odim), nd = walked(dst, ddim), ns = src ? walked(src, sdim) : nd;
   if (nd != ns) die("tile op over regions of %d and %d dimensions", nd, ns);
+  if (!n && !per_thread) { // one element: a loop of one iteration, which has a layout like others
+    n = nd = ns = 1;
+    odim[0] = over->n - 1;
+    ddim[0] = dst->n - 1;
+    if (src) sdim[0] = src->n - 1;
+  }
   Var *var[LOOP_MAX_DIMS];
   Expr *min[LOOP_MAX_DIMS], *extent[LOOP_MAX_DIMS];
   for (int i = 0; i < n; i++) {
     var[i] = var_new(a, names[i], DT_INDEX, VAR_LOOP, span);
     min[i] = ex_index(a, 0);
     extent[i] = over->extent[odim[i]];
-  }
-  if (!n && !per_thread) { // one element: a loop of one iteration
-    var[0] = var_new(a, names[0], DT_INDEX, VAR_LOOP, span);
-    min[0] = ex_index(a, 0);
-    extent[0] = ex_index(a, 1);
   }
   Expr **di = indices(a, dst, ddim, nd, var);
   if (src) value = ex_load(a, src->buf, indices(a, src, sdim, ns, var), src->n);
@@ -76,7 +77,7 @@ static Stmt *build(Arena *a, Stmt *op, Region *dst, Region *src, Expr *value, Re
     body = st_op(a, OP_ATOMIC, span, element(a, dst->buf, di), value, op->u.op.arg[2].i);
   else
     body = st_store(a, dst->buf, di, dst->n, value, span);
-  return nest(a, per_thread, n ? n : !per_thread, var, min, extent, body, span);
+  return nest(a, per_thread, n, var, min, extent, body, span);
 }
 
 // Of two regions of equal extents the one whose extents are constants.
