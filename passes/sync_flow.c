@@ -299,9 +299,9 @@ static void later_passes(Sync *s, Stmt *x, State *exits) {
   }
 }
 
-static void repeat(Sync *s, Stmt *x) {
+static void repeat(Sync *s, Stmt *x, bool enters) {
   State exits = copy_state(s, &s->state); // no iteration
-  if (facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), x->u.loop.extent[0]))) exits.len = 0;
+  if (enters) exits.len = 0;
   int exact = in_flight(&s->state) ? s->max_wait + 2 : ex_is(x->u.loop.extent[0], 1);
   if (!exact_passes(s, x, exact, &exits)) later_passes(s, x, &exits);
   s->state = (State){0};
@@ -323,9 +323,11 @@ static void visit_for(Sync *s, Stmt *x) {
     for (int i = 0; i < all.len && !s->from; i++) add(s, &s->state, as_pending(s, all.data[i]));
     return;
   }
-  facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]),
-                  subst_expr(&s->lets, x->u.loop.extent[0]));
-  repeat(s, x);
+  // Asked before the loop is among the facts, which hold inside it.
+  Expr *extent = subst_expr(&s->lets, x->u.loop.extent[0]);
+  bool enters = facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), extent));
+  facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]), extent);
+  repeat(s, x, enters);
   facts_pop(s->facts, mark);
 }
 
