@@ -96,7 +96,30 @@ static bool is_lowered(const Program *p) {
   return p->kernels.len && p->kernels.data[0]->level == LEVEL_THREAD;
 }
 
+// --zero names tensors that some kernel writes.
+static void check_zero(const Job *j, const Options *o) {
+  for (int i = 0; i < o->zero.len; i++) {
+    const char *names[64] = {0};
+    bool found = false;
+    int n = 0;
+    for (int k = 0; k < j->tile.len; k++) {
+      const Program *p = j->tile.data[k];
+      for (int m = 0; m < p->params.len; m++) {
+        if (p->params.data[m].kind != PARAM_TENSOR || p->params.data[m].role == ROLE_IN) continue;
+        found |= !strcmp(p->params.data[m].name, o->zero.data[i]);
+        if (n < 63) names[n++] = p->params.data[m].name;
+      }
+    }
+    if (found) continue;
+    fprintf(stderr, "tlc: --zero %s: the kernel writes no such tensor; it writes", o->zero.data[i]);
+    for (int k = 0; k < n; k++) fprintf(stderr, " %s", names[k]);
+    fputc('\n', stderr);
+    exit(EXIT_USAGE);
+  }
+}
+
 bool job_lower(Job *j, const Options *o) {
+  check_zero(j, o);
   PassCtx c = {.arena = j->arena,
                .diags = j->diags,
                .target = j->target,
@@ -126,7 +149,7 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
                      .out_name =
                          base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
                      .debug = o->debug,
-                     .lines = o->lines,
+                     .lines = o->lines ? !strcmp(o->lines, "tl") : o->debug,
                      .zero = o->zero.len ? zero : NULL,
                      .hash = j->hash.data[program],
                      .sources = j->sources,

@@ -45,7 +45,8 @@ typedef struct {
   bool integers;     // --integers: integer-valued float inputs
   double rtol, atol; // < 0: default
   bool cold_l2, json;
-  bool remarks, debug, lines, time_passes, deps, werror;
+  bool remarks, debug, time_passes, deps, werror;
+  const char *lines;         // --line: "tl", "none"; NULL: as -g
   Map *flags;                // -f
   const char *dump;          // -d
   VEC(const char *) include; // -I

@@ -99,7 +99,7 @@ static void set_l2(Options *o, const char *v) {
 
 static void set_line(Options *o, const char *v) {
   static const char *const names[] = {"none", "tl", NULL};
-  o->lines = choice("--line", v, names) == 1;
+  o->lines = names[choice("--line", v, names)];
 }
 
 static void set_diagnostics(Options *o, const char *v) {

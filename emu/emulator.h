@@ -26,6 +26,7 @@ typedef struct {
 
 enum {
   WHO = 0x03ff,
+  PLAIN = 0x0400,   // writer only: an atomic, after a plain write in the same block
   ASYNC = 0x1000,   // by an asynchronous copy: see Shadow.group
   ATOMIC = 0x2000,  // writer only
   FOREIGN = 0x4000, // an earlier block of this kernel too

@@ -141,8 +141,8 @@ static bool check_write(Emu *e, const EBuf *b, int64_t i, int thread, Touch touc
     report_race(e, b, i, thread, touch, c->writer, wrote, c->write_at);
   if (c->read_epoch == e->epoch && !same_thread(c->reader, thread))
     report_race(e, b, i, thread, touch, c->reader, TOUCH_READ, c->read_at);
-  if (global && !both_atomic && foreign(e, c->write_epoch, c->writer))
-    report_blocks(e, b, i, touch, wrote, c->write_at);
+  if (global && (!both_atomic || c->writer & PLAIN) && foreign(e, c->write_epoch, c->writer))
+    report_blocks(e, b, i, touch, c->writer & PLAIN ? TOUCH_WRITE : wrote, c->write_at);
   if (global && foreign(e, c->read_epoch, c->reader))
     report_blocks(e, b, i, touch, TOUCH_READ, c->read_at);
   return true;
@@ -156,6 +156,8 @@ static void note_writer(Emu *e, const EBuf *b, int64_t i, int thread, Touch touc
   if (atomic && now && c->writer & ATOMIC && !same_thread(c->writer, thread)) flags |= MANY;
   // An atomic after the same thread's plain write stays a plain write to everyone else.
   if (atomic && (!now || c->writer & ATOMIC)) flags |= ATOMIC;
+  bool plain = c->writer & PLAIN || !(c->writer & ATOMIC);
+  if (flags & ATOMIC && plain && c->write_epoch >= e->kernel_base && c->write_epoch) flags |= PLAIN;
   c->write_epoch = e->epoch;
   c->writer = (uint16_t)((thread & WHO) | flags);
   c->write_at = (uint16_t)(e->at - e->k->code);

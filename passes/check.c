@@ -184,5 +184,6 @@ void pass_check(Program *p, PassCtx *c) {
     check_tiles(&k);
     Place place = {.k = &k};
     visit(place, kernel->body);
+    check_blocks(&k);
   }
 }

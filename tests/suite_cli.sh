@@ -130,6 +130,23 @@ case_flags() {
   "$TLC" samples/gemm.tl -fstages=2 -o "$D/x.cu" || fail "-fstages"
   grep -q 'tlc_cp_async_wait<0>' "$D/x.cu" || fail "-fstages=2 left more stages"
 }
+case_zero() {
+  "$TLC" samples/splitk.tl --zero C -o "$D/x.cu" && grep -q cudaMemsetAsync "$D/x.cu" || fail "--zero"
+  "$TLC" samples/splitk.tl --zero A -o "$D/x.cu" > /dev/null 2>&1; same $? 2
+}
+case_line_marks() {
+  "$TLC" samples/gemm.tl -g -o "$D/x.cu" && grep -q '^#line' "$D/x.cu" || fail "-g has no #line"
+  "$TLC" samples/gemm.tl -g --line=none -o "$D/x.cu" && ! grep -q '^#line' "$D/x.cu" || fail "--line"
+}
+case_expect() {
+  "$TLC" --run --device=emu samples/vector_add.tl -p N=100 --out "C=$D/c.npy" > /dev/null || fail run
+  "$TLC" --run --device=emu samples/vector_add.tl -p N=100 --expect "C=$D/c.npy" --rtol 0 --atol 0 ||
+    fail "its own output was not as expected"
+  "$TLC" --run --device=emu samples/vector_add.tl -p N=100 --seed 2 --expect "C=$D/c.npy" \
+    > /dev/null 2>&1; same $? 1
+  "$TLC" --run --device=emu samples/vector_add.tl -p N=99 --expect "C=$D/c.npy" > /dev/null 2>&1
+  same $? 2
+}
 case_exe() {
   need nvcc
   "$TLC" samples/gemm_symbolic_m.tl --emit exe -o "$D/prog" || fail "--emit exe"

@@ -24,7 +24,11 @@ unit-build: $(UNIT)
 .PHONY: unit unit-build
 
 # ---------------------------------------------------------------------------------------- targets
-check: all $(UNIT)
+check:
+	@tools/setup.sh
+	@$(MAKE) --no-print-directory check-run
+
+check-run: all unit-build
 	@BUILD=$(BUILD) tests/run.sh
 
 demo:
@@ -80,7 +84,7 @@ help:
 	@echo "make style       budgets and folder dependencies"
 	@echo "make install     PREFIX=/usr/local"
 
-.PHONY: check demo golden style sanitize san-check fuzz mutate gpu-check bench install clean help
+.PHONY: check check-run demo golden style sanitize san-check fuzz mutate gpu-check bench install clean help
 
 # The device prelude as rows of a C table, the host prelude as strings.
 CG_PRELUDE := $(sort $(wildcard codegen/prelude/*.cuh))
