@@ -160,6 +160,21 @@ START_TEST(race_of_zeroing_with_atomics) {
 }
 END_TEST
 
+// The block that zeroes adds as well, after a barrier: to the other blocks it is still the one that set.
+START_TEST(race_of_zeroing_then_adding_with_atomics) {
+  for (int sets = 0; sets < 2; sets++) {
+    bench_begin(32, 4);
+    Buffer *out = param("out", DT_F32, 32);
+    Expr *first = bin(BIN_EQ, V(T.k->block[0]), I(0));
+    if (sets) put(T.k->body, when(first, store(out, tx(), F(0)), NULL));
+    put(T.k->body, sync_threads());
+    put(T.k->body, atomic_add(out, tx(), F(1)));
+    if (sets) expect_report(DIAG_EMU_RACE_BLOCKS);
+    else expect_clean();
+  }
+}
+END_TEST
+
 // One block reads what a later one writes; the later one may have read it itself in between.
 START_TEST(race_of_a_reader_with_a_later_block) {
   for (int reads_too = 0; reads_too < 2; reads_too++) {
@@ -292,6 +307,7 @@ int main(void) {
       race_of_many_readers_with_one_of_them, race_of_a_plain_write_with_atomics,
       race_of_atomics_with_a_plain_read, atomics_race_with_plain_accesses_only,
       race_of_nibbles_in_one_byte, race_between_blocks, race_of_zeroing_with_atomics,
+      race_of_zeroing_then_adding_with_atomics,
       race_of_a_reader_with_a_later_block, race_of_a_plain_read_with_foreign_atomics,
       kernels_are_ordered, unwritten_shared_memory, unwritten_output, asynchronous_copies,
       valid_count_out_of_range, no_read_without_valid_elements};
