@@ -105,6 +105,30 @@ bool sync_rows_apart(Sync *s, const Pending *a, const Pending *b, bool any);
 // Guards that a load stands under inside its own statement (selects, and, or) join conds.
 void sync_load_guards(Sync *s, Stmt *x, Expr **idx, Exprs *conds);
 
+/* sync_tape.c */
+
+enum { TAPE_MAX = 512, TAPE_VARS = 16 };
+
+typedef struct {
+  Expr *expr;
+  int arg[3]; // earlier operations; of a variable: its number
+  bool inner; // depends on a private variable
+} TapeOp;
+
+typedef struct {
+  Arena *arena;
+  const Var *var[TAPE_VARS]; // the thread, then private variables
+  int nvars;
+  int64_t in[TAPE_VARS]; // their values
+  VEC(TapeOp) ops;
+  int64_t value[TAPE_MAX];
+  bool ok[TAPE_MAX]; // defined, and no fixed-width operation wrapped
+} Tape;
+
+// The number of x's operation; -1 when it needs other variables, memory or floats.
+int tape_compile(Tape *p, Expr *x);
+void tape_run(Tape *p, bool inner); // the operations of one kind, in order
+
 /* sync_enum.c */
 
 const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread);

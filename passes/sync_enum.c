@@ -7,137 +7,54 @@
 enum { ENUM_LIMIT = 1 << 17 };
 
 typedef struct {
-  const Var *var[16];
-  int64_t value[16];
-  int n;
-} Env;
-
-// Evaluates an integer expression; false when it needs something outside the environment.
-static bool eval(const Env *e, const Expr *x, int64_t *out);
-
-static bool divide(BinOp op, int64_t p, int64_t q, int64_t *out) {
-  if (!q) return false;
-  int64_t m = p % q;
-  bool adjust = m != 0 && (m < 0) != (q < 0);
-  *out = op == BIN_FLOORDIV ? p / q - adjust : adjust ? m + q : m;
-  return true;
-}
-
-static bool shift(BinOp op, int64_t p, int64_t q, int64_t *out) {
-  if (q < 0 || q > 40) return false;
-  *out = op == BIN_SHL ? p * ((int64_t)1 << q) : p >> q;
-  return true;
-}
-
-static bool eval_bin(const Env *e, const Expr *x, int64_t *out) {
-  int64_t p, q;
-  BinOp op = x->u.bin.op;
-  if (!eval(e, x->u.bin.a, &p)) return false;
-  if (op == BIN_AND && !p) return *out = 0, true;
-  if (op == BIN_OR && p) return *out = 1, true;
-  if (!eval(e, x->u.bin.b, &q)) return false;
-  switch (op) {
-  case BIN_ADD: *out = p + q; return true;
-  case BIN_SUB: *out = p - q; return true;
-  case BIN_MUL: *out = p * q; return true;
-  case BIN_FLOORDIV:
-  case BIN_FLOORMOD: return divide(op, p, q, out);
-  case BIN_MIN: *out = p < q ? p : q; return true;
-  case BIN_MAX: *out = p > q ? p : q; return true;
-  case BIN_LT: *out = p < q; return true;
-  case BIN_LE: *out = p <= q; return true;
-  case BIN_EQ: *out = p == q; return true;
-  case BIN_NE: *out = p != q; return true;
-  case BIN_AND:
-  case BIN_OR: *out = q != 0; return true;
-  case BIN_BITAND: *out = p & q; return true;
-  case BIN_BITOR: *out = p | q; return true;
-  case BIN_BITXOR: *out = p ^ q; return true;
-  case BIN_SHL:
-  case BIN_SHR: return shift(op, p, q, out);
-  default: return false;
-  }
-}
-
-static bool fits(DType t, int64_t v) {
-  int bits = dt_bits(t);
-  if (t == DT_INDEX || bits >= 64) return true;
-  if (t == DT_BOOL) return v == 0 || v == 1;
-  return dt_is_signed(t) ? v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1)
-                         : v >= 0 && v < (int64_t)1 << bits;
-}
-
-static bool eval(const Env *e, const Expr *x, int64_t *out) {
-  int64_t p;
-  switch (x->kind) {
-  case EX_INT: *out = x->u.i; return true;
-  case EX_VAR:
-    for (int i = 0; i < e->n; i++)
-      if (e->var[i] == x->u.var) return *out = e->value[i], true;
-    return false;
-  case EX_BINARY: return eval_bin(e, x, out) && fits(x->type, *out); // a wrap: not followed
-  case EX_UNARY:
-    if (!eval(e, x->u.un.a, &p)) return false;
-    *out = x->u.un.op == UN_NEG ? -p : x->u.un.op == UN_NOT ? !p : ~p;
-    return fits(x->type, *out);
-  case EX_CAST:
-    if (dt_is_float(x->type) || !eval(e, x->u.cast, &p)) return false;
-    *out = x->type == DT_BOOL ? p != 0 : p;
-    return fits(x->type, *out);
-  case EX_SELECT:
-    if (!eval(e, x->u.sel.cond, &p)) return false;
-    return eval(e, p ? x->u.sel.yes : x->u.sel.no, out);
-  default: return false;
-  }
-}
-
-typedef struct {
   Sync *s;
   const Pending *acc;
   Shape *shape;
-  Env env;
+  Tape tape;
+  int rest;        // its operation
+  VEC(int) guards; // operations of the guards that can be followed
 } Run;
-
-static bool enabled(const Run *r) {
-  int64_t v;
-  for (int i = 0; i < r->acc->at.conds.len; i++)
-    if (eval(&r->env, r->acc->at.conds.data[i], &v) && !v) return false;
-  return true;
-}
 
 static void hit(Run *r) {
   Shape *p = r->shape;
-  int64_t v, width = dt_bits(r->acc->buf->dtype);
-  if (!enabled(r)) return;
-  if (!eval(&r->env, p->rest, &v) || v > (INT64_MAX >> 12) || v < -(INT64_MAX >> 12)) {
+  int64_t width = dt_bits(r->acc->buf->dtype), v = r->tape.value[r->rest];
+  for (int i = 0; i < r->guards.len; i++) {
+    int g = r->guards.data[i];
+    if (r->tape.ok[g] && !r->tape.value[g]) return;
+  }
+  if (!r->tape.ok[r->rest] || v > (INT64_MAX >> 12) || v < -(INT64_MAX >> 12)) {
     p->exact = false;
     return;
   }
   int64_t from = v * width, to = from + width * r->acc->count;
   if (!p->hits.len || from < p->lo) p->lo = from;
   if (!p->hits.len || to > p->hi) p->hi = to;
-  vec_push(r->s->a, &p->hits, ((Hit){from, (int)r->env.value[0]}));
+  vec_push(r->s->a, &p->hits, ((Hit){from, (int)r->tape.in[0]}));
 }
 
 static bool counts(const Shape *p, const Private *v) { return ex_uses(p->rest, v->var); }
 
-static void enumerate(Run *r, int depth) {
+static const Private *private_of(const Run *r, int i) { // of the tape's variable i >= 1
   const Privates *vars = &r->acc->at.privates;
-  while (depth < vars->len && !counts(r->shape, &vars->data[depth])) depth++; // at most in guards
-  if (depth == vars->len) {
+  for (int j = 0; j < vars->len; j++)
+    if (vars->data[j].var == r->tape.var[i]) return &vars->data[j];
+  die("sync: a variable of no access");
+}
+
+static void enumerate(Run *r, int depth) {
+  if (depth == r->tape.nvars) {
+    if (depth > 1) tape_run(&r->tape, true);
     hit(r);
     return;
   }
+  const Private *v = private_of(r, depth);
   int64_t min = 0, extent = 0;
-  ex_const(vars->data[depth].min, &min);
-  ex_const(vars->data[depth].extent, &extent);
-  int at = r->env.n++;
-  r->env.var[at] = vars->data[depth].var;
+  ex_const(v->min, &min);
+  ex_const(v->extent, &extent);
   for (int64_t i = 0; i < extent && r->shape->exact; i++) {
-    r->env.value[at] = min + i;
+    r->tape.in[depth] = min + i;
     enumerate(r, depth + 1);
   }
-  r->env.n--;
 }
 
 // Is it small enough, its ranges known?
@@ -176,10 +93,23 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
   *p = (Shape){.acc = acc, .rest = rest};
   vec_push(s->a, &s->shapes, p);
   p->exact = feasible(s, acc, p);
-  Run r = {s, acc, p, {.var = {thread}, .n = 1}};
+  if (!p->exact) return p;
+  Run *r = NEW(s->a, Run);
+  *r = (Run){.s = s, .acc = acc, .shape = p};
+  r->tape.arena = s->a;
+  r->tape.var[r->tape.nvars++] = thread;
+  for (int i = 0; i < acc->at.privates.len; i++) // those at most in guards: taken to pass
+    if (counts(p, &acc->at.privates.data[i])) r->tape.var[r->tape.nvars++] = acc->at.privates.data[i].var;
+  r->rest = tape_compile(&r->tape, rest);
+  p->exact = r->rest >= 0;
+  for (int i = 0; i < acc->at.conds.len; i++) {
+    int g = tape_compile(&r->tape, acc->at.conds.data[i]);
+    if (g >= 0) vec_push(s->a, &r->guards, g);
+  }
   for (int t = 0; t < s->kernel->threads && p->exact; t++) {
-    r.env.value[0] = t;
-    enumerate(&r, 0);
+    r->tape.in[0] = t;
+    tape_run(&r->tape, false);
+    enumerate(r, 1);
   }
   return p;
 }
