@@ -110,5 +110,5 @@ $(BUILD)/tests/text_run: tests/text/run.c tests/unit/text_host.h $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)
 
-check: $(BUILD)/tests/text_run
+check-run: $(BUILD)/tests/text_run
 gpu-check: $(BUILD)/tests/ops
