@@ -62,6 +62,32 @@ START_TEST(gemm_stages) {
 }
 END_TEST
 
+// The whole pipeline: one barrier an iteration for two and more stages, two for fewer.
+START_TEST(gemm_barriers) {
+  for (int stages = 0; stages <= 4; stages++) {
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+      build_gemm((Gemm){128, 128, 512, 64, 64, 32, stages, dynamic, 0});
+      if (dynamic) { // rows of A are 16-byte aligned, says the program
+        Expr *mod = ex_floormod(T.a, V(T.p->sizes.data[0]), I(8));
+        vec_push(T.a, &T.p->facts, ((Fact){.cond = bin(BIN_EQ, mod, I(0))}));
+      }
+      T.c.plan = NULL;
+      ck_assert(passes_run(T.p, &T.c));
+      int inside = 0, loops = 0;
+      for (int i = 0; i < T.k->body->u.block.len; i++) {
+        Stmt *s = T.k->body->u.block.data[i];
+        if (s->kind != ST_FOR || !count(s, OP_MMA)) continue;
+        inside += count(s, OP_SYNC);
+        loops++;
+      }
+      ck_assert_int_eq(loops, 1);
+      ck_assert_int_eq(inside, stages >= 2 ? 1 : 2);
+      arena_free(T.a);
+    }
+  }
+}
+END_TEST
+
 /* CASES 1: read, then overwritten in the iteration */
 
 START_TEST(read_then_overwrite) {
@@ -306,6 +332,7 @@ int main(void) {
   TCase *t = tcase_create("tile");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, gemm_stages);
+  tcase_add_test(t, gemm_barriers);
   tcase_add_test(t, read_then_overwrite);
   tcase_add_test(t, outliving);
   tcase_add_test(t, nested);
