@@ -58,6 +58,7 @@ static void merge_nest(Arena *a, Stmt *s) {
 // loop has no layout.
 static void normal_bounds(Arena *a, Facts *f, Stmt *s) {
   Expr *cond = NULL;
+  FragUses uses = frag_uses(a, s);
   for (int i = 0; i < s->u.loop.nvars; i++) {
     Var *v = s->u.loop.var[i];
     int64_t lo, hi;
@@ -70,6 +71,10 @@ static void normal_bounds(Arena *a, Facts *f, Stmt *s) {
     s->u.loop.extent[i] = facts_simplify(f, s->u.loop.extent[i]);
     if (ex_const(s->u.loop.extent[i], &lo)) continue;
     facts_bounds(f, s->u.loop.extent[i], &lo, &hi);
+    for (int k = 0; k < uses.len; k++) // an index of a fragment is below its extent
+      for (int d = 0; d < uses.data[k].buf->ndim; d++)
+        if (uses.data[k].dim[d] == i && uses.data[k].buf->shape[d]->u.i < hi)
+          hi = uses.data[k].buf->shape[d]->u.i;
     if (hi > 1 << 20) continue;
     cond = ex_and(a, cond, ex_lt(a, ex_var(a, v), s->u.loop.extent[i]));
     s->u.loop.extent[i] = ex_index(a, hi < 1 ? 1 : hi);
