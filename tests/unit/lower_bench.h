@@ -141,7 +141,9 @@ static inline Stmt *parallel(int n, Var **v, Expr **extent, Stmt *body) {
 }
 
 static inline Expr *at1(Buffer *b, Expr *i) { return ex_load(T.a, b, (Expr *[]){i}, 1); }
-static inline Expr *at2(Buffer *b, Expr *i, Expr *j) { return ex_load(T.a, b, (Expr *[]){i, j}, 2); }
+static inline Expr *at2(Buffer *b, Expr *i, Expr *j) {
+  return ex_load(T.a, b, (Expr *[]){i, j}, 2);
+}
 static inline Stmt *to1(Buffer *b, Expr *i, Expr *v) {
   return st_store(T.a, b, (Expr *[]){i}, 1, v, NO_SPAN);
 }

@@ -1,4 +1,5 @@
-// Lowered gemms against the oracle: shapes, types, transposes, policies, epilogues, operands in registers.
+// Lowered gemms against the oracle: shapes, types, transposes, policies, epilogues, operands in
+// registers.
 // SPDX-License-Identifier: MIT
 #include "lower_bench.h"
 
