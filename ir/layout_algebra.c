@@ -222,8 +222,29 @@ static Layout *clone(Arena *a, const Layout *l) {
   return r;
 }
 
+static void drop_dim(Layout *r, int dim) {
+  for (int i = 0; i < r->ngroups; i++)
+    if (r->group[i].first > dim) r->group[i].first--;
+  r->ndims--;
+  for (int i = dim; i < r->ndims; i++) r->shape[i] = r->shape[i + 1];
+}
+
+// A dimension of extent 1 fused with others, whose index it does not change.
+static bool drop_unit(Layout *r, int dim) {
+  if (r->shape[dim] != 1) return false;
+  for (int i = 0; i < r->ngroups; i++) {
+    DigitGroup *g = &r->group[i];
+    if (g->n < 2 || dim < g->first || dim >= g->first + g->n) continue;
+    g->n--;
+    drop_dim(r, dim);
+    return true;
+  }
+  return false;
+}
+
 Layout *layout_drop(Arena *a, const Layout *l, int dim) {
   Layout *r = clone(a, l);
+  if (drop_unit(r, dim)) return r;
   if (!isolate(a, r, dim)) return NULL;
   int gi = 0;
   while (r->group[gi].first != dim || r->group[gi].n != 1) gi++;
@@ -235,10 +256,7 @@ Layout *layout_drop(Arena *a, const Layout *l, int dim) {
       r->replica[r->nreplicas++] = (Replica){gone.digit[j].extent, gone.digit[j].stride};
   r->ngroups--;
   for (int i = gi; i < r->ngroups; i++) r->group[i] = r->group[i + 1];
-  for (int i = 0; i < r->ngroups; i++)
-    if (r->group[i].first > dim) r->group[i].first--;
-  r->ndims--;
-  for (int i = dim; i < r->ndims; i++) r->shape[i] = r->shape[i + 1];
+  drop_dim(r, dim);
   if (l->threads) compact_regs(r);
   return r;
 }

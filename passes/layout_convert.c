@@ -78,12 +78,23 @@ void layout_gemm_operands(PassCtx *c, Kernel *k) {
 
 /* ------------------------------------------------------------------ staging */
 
-// A parallel loop that moves all of a fragment to or from a tile of the same shape.
+// A parallel loop, mapped as the fragment is, that moves all of it to or from a tile of its shape.
 static Stmt *move_all(Arena *a, Buffer *frag, Buffer *tile, bool out, Span span) {
-  Region *f = region_whole(a, frag), *t = region_whole(a, tile);
-  Stmt *s = out ? tile_copy_loop(a, f, t, span) : tile_copy_loop(a, t, f, span);
-  FragUses u = frag_uses(a, s);
-  s->u.loop.layout = u.len ? frag_to_loop(a, &u.data[0], s->u.loop.nvars) : NULL;
+  static const char *const names[LOOP_MAX_DIMS] = {"i", "j", "k", "l", "m", "n", "p", "q"};
+  Var *var[LOOP_MAX_DIMS];
+  Expr *min[LOOP_MAX_DIMS], *idx[LOOP_MAX_DIMS];
+  int n = frag->ndim;
+  if (n > LOOP_MAX_DIMS) die("a fragment of %d dimensions", n);
+  for (int d = 0; d < n; d++) {
+    var[d] = var_new(a, names[d], DT_INDEX, VAR_LOOP, span);
+    min[d] = ex_index(a, 0);
+    idx[d] = ex_var(a, var[d]);
+  }
+  Stmt *body = st_block(a, span);
+  Buffer *from = out ? frag : tile, *to = out ? tile : frag;
+  st_add(a, body, st_store(a, to, idx, n, ex_load(a, from, idx, n), span));
+  Stmt *s = st_for_n(a, LOOP_PARALLEL, n, var, min, frag->shape, body, span);
+  s->u.loop.layout = layout_with_bits(a, frag->layout, 1);
   return s;
 }
 

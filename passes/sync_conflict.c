@@ -169,9 +169,9 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
     diff = facts_simplify(s->facts, ex_sub(s->a, ex_mul(s->a, y.part.base, ex_index(s->a, wb)),
                                            ex_mul(s->a, x.part.base, ex_index(s->a, wa))));
   if (!ex_const(diff, &shift)) return true;
-  bool equal =
-      x.part.slot == y.part.slot || (x.part.slot && y.part.slot && x.part.pitch == y.part.pitch &&
-                                     ex_equal(x.part.slot, y.part.slot));
+  bool equal = x.part.slot && y.part.slot
+                   ? x.part.pitch == y.part.pitch && ex_equal(x.part.slot, y.part.slot)
+                   : !x.part.slot && !y.part.slot;
   if (!equal) {
     if (!same_ring(&x, &y, shift)) return true;
     if (facts_distinct(s->facts, x.part.slot, y.part.slot)) return false;

@@ -199,9 +199,9 @@ class Gen:
             mins.append(m)
         return list(b.lead) + mins, [1] * lead + ext
 
-    def spell(self, b, mins, ext, other=None):
+    def spell(self, b, mins, ext, other=None, whole=True):
         """One way of writing a box; `other`: the extents of the other side, if it has some."""
-        if all(m == "0" for m in mins) and tuple(ext) == b.shape and self.chance(0.7):
+        if whole and all(m == "0" for m in mins) and tuple(ext) == b.shape and self.chance(0.7):
             if other is None or self.params_static(b):
                 return b.name
         if other is not None and self.chance(0.6) and any(e > 1 for e in ext):
@@ -226,6 +226,15 @@ class Gen:
             parts[d] = f"{mins[d]}:{mins[d]} + {ext[d]}"
         return f"{b.name}[{', '.join(parts)}]"
 
+    def sides(self, a, abox, b, bbox):
+        """Both sides of a copy: at most one by its address; both whole only where shapes are equal."""
+        same = a.shape == b.shape
+        text = self.spell(a, *abox)
+        if self.chance(0.5):
+            return text, self.spell(b, *bbox, abox[1], whole=same or text != a.name)
+        other = self.spell(b, *bbox)
+        return self.spell(a, *abox, bbox[1], whole=same or other != b.name), other
+
     def params_static(self, b):
         return all(s.isdigit() for p, shape in self.params if p is b for s in shape)
 
@@ -249,12 +258,7 @@ class Gen:
             return False
         if src is dst:
             return False
-        forms = [self.spell(dst, *db, None), self.spell(src, *sb, None)]
-        if self.chance(0.5) and not (dst.scope == "local" and src.scope == "local"):
-            if self.chance(0.5):
-                forms[1] = self.spell(src, *sb, db[1])
-            else:
-                forms[0] = self.spell(dst, *db, sb[1])
+        forms = self.sides(dst, db, src, sb)
         self.work(self.product(db[1]))
         self.emit(f"T.copy({forms[1]}, {forms[0]}){tag}")
         return True
@@ -295,11 +299,7 @@ class Gen:
         ob = self.box(out, [e for e in sb[1] if e > 1])
         if ob is None:
             return False
-        s, o = self.spell(src, *sb), self.spell(out, *ob)
-        if self.chance(0.5):
-            o = self.spell(out, *ob, sb[1])
-        elif self.chance(0.3):
-            s = self.spell(src, *sb, ob[1])
+        s, o = self.sides(src, sb, out, ob)
         self.work(self.product(sb[1]))
         self.emit(f"T.copy({s}, {o})")
         return True

@@ -249,10 +249,7 @@ class Program(Gen):
             db = self.box(b, [e for e in sb[1] if e > 1])
             if db is None or not self.budget(b, self.times * self.blocks, t.limit):
                 return False
-            if self.chance(0.5):
-                dst, src = self.spell(b, *db, sb[1]), self.spell(t, *sb)
-            else:
-                dst, src = self.spell(b, *db), self.spell(t, *sb, db[1])
+            dst, src = self.sides(b, db, t, sb)
             self.emit(f"T.atomic_add({dst}, {src})")
             self.work(self.product(sb[1]))
             return True
