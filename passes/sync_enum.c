@@ -99,7 +99,8 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
   r->tape.arena = s->a;
   r->tape.var[r->tape.nvars++] = thread;
   for (int i = 0; i < acc->at.privates.len; i++) // those at most in guards: taken to pass
-    if (counts(p, &acc->at.privates.data[i])) r->tape.var[r->tape.nvars++] = acc->at.privates.data[i].var;
+    if (counts(p, &acc->at.privates.data[i]))
+      r->tape.var[r->tape.nvars++] = acc->at.privates.data[i].var;
   r->rest = tape_compile(&r->tape, rest);
   p->exact = r->rest >= 0;
   for (int i = 0; i < acc->at.conds.len; i++) {

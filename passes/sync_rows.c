@@ -1,5 +1,5 @@
-// Matrices of symbolic row length: an index row * N + column with 0 <= column < N names its element by
-// row and column, whatever N is. Guards say that the column stays within the row.
+// Matrices of symbolic row length: an index row * N + column with 0 <= column < N names its element
+// by row and column, whatever N is. Guards say that the column stays within the row.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 

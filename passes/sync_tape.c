@@ -1,5 +1,5 @@
-// Integer expressions as tapes: flat lists of operations, run over the threads and the values of the
-// private variables. What depends on the thread alone is computed once for each thread.
+// Integer expressions as tapes: flat lists of operations, run over the threads and the values of
+// the private variables. What depends on the thread alone is computed once for each thread.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 

@@ -43,6 +43,11 @@ static void build_gemm(Gemm g) {
   put(T.k->body, copy(whole(Cl), box(C, by, bx, g.bm, g.bn)));
 }
 
+static void check_pending(void *ctx, Stmt *s) {
+  if (s->kind == ST_OP && s->u.op.op == OP_ASYNC_WAIT)
+    ck_assert_int_eq(s->u.op.arg[0].i, *(int *)ctx);
+}
+
 START_TEST(gemm_stages) {
   static const int Ks[] = {0, 16, 32, 48, 100, 160};
   for (size_t i = 0; i < LEN(Ks); i++) {
@@ -54,6 +59,7 @@ START_TEST(gemm_stages) {
         int trips = (Ks[i] + 15) / 16, s = form & 1 || trips > stages ? stages : trips;
         // Rows of A are K halves long: a symbolic K proves 2 bytes only, but B's rows are 24 long.
         ck_assert_int_eq(waits, s >= 1);
+        st_walk(T.k->body, check_pending, &(int){s > 2 ? s - 2 : 0});
         ck_assert_int_eq(commits, s == 0 ? 0 : s);
         arena_free(T.a);
       }
@@ -222,8 +228,8 @@ START_TEST(address_lets) {
     Stmt *sum = st_store(T.a, acc, at, 2,
                          add(mul(ex_load(T.a, acc, at, 2), 2), ex_load(T.a, S, at, 2)), NO_SPAN);
     Stmt *body = block();
-    Expr *value = changed ? ex_load(T.a, pos, zero, 1)
-                          : ex_cast(T.a, DT_INDEX, ex_load(T.a, table, kk, 1));
+    Expr *value =
+        changed ? ex_load(T.a, pos, zero, 1) : ex_cast(T.a, DT_INDEX, ex_load(T.a, table, kk, 1));
     put(body, st_let(T.a, row, value, NO_SPAN));
     put(body, copy(box(src, V(row), I(0), 1, 32), whole(S)));
     put(body, loop(LOOP_PARALLEL, i, I(0), I(32), sum));

@@ -325,8 +325,7 @@ static Stmt *random_leaf(void) {
     return st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, b, random_index(), 1), value,
                  (int64_t)ATOMIC_ADD);
   case 1: return store(racc, I(0), bin(BIN_ADD, at(racc, I(0)), at(b, random_index())));
-  case 2:
-    return cp_async(rin, random_index(), b, random_index(), 1);
+  case 2: return cp_async(rin, random_index(), b, random_index(), 1);
   default: {
     // Threads that share a slot write one value: no race of the program's own.
     Expr *i = random_index();
@@ -337,8 +336,9 @@ static Stmt *random_leaf(void) {
 
 static bool injective(Stmt *s) { // a store (or copy) whose threads never share a slot
   int seen[RSIZE] = {0};
-  Expr *i = s->kind == ST_STORE ? s->u.store.idx[0]
-            : s->u.op.op == OP_CP_ASYNC ? s->u.op.arg[1].region->min[0] : NULL;
+  Expr *i = s->kind == ST_STORE         ? s->u.store.idx[0]
+            : s->u.op.op == OP_CP_ASYNC ? s->u.op.arg[1].region->min[0]
+                                        : NULL;
   if (!i || (s->kind == ST_STORE && s->u.store.buf == racc)) return true;
   Facts *f = facts_new(T.a, T.p, T.k);
   for (int t = 0; t < RTHREADS; t++) {
@@ -459,6 +459,30 @@ START_TEST(lifetimes_in_loops) { // what a loop leaves may be read in its next i
 }
 END_TEST
 
+// B is written in one iteration and read at the start of the next; C lives in between.
+START_TEST(lifetimes_across_iterations) {
+  bench_begin(LEVEL_THREAD, 64, 1, 1);
+  Buffer *out = global("out", DT_I32, 64);
+  Buffer *B = flat("B", DT_I32, SC_SHARED, 64), *C = flat("C", DT_I32, SC_SHARED, 64);
+  Buffer *acc = flat("acc", DT_I32, SC_LOCAL, 1);
+  Var *r = loop_var("r");
+  Stmt *body = block();
+  put(T.k->body, store(acc, I(0), ex_int(T.a, DT_I32, 0)));
+  put(body,
+      when(lt(I(0), V(r)), store(acc, I(0), bin(BIN_ADD, at(acc, I(0)), at(B, flip(tx())))), NULL));
+  put(body, store(B, tx(), add(tx(), V(r))));
+  put(body, store(C, tx(), I(77)));
+  put(body, store(acc, I(0), bin(BIN_ADD, at(acc, I(0)), at(C, flip(tx())))));
+  put(T.k->body, loop(LOOP_SERIAL, r, I(0), I(3), body));
+  put(T.k->body, store(out, tx(), at(acc, I(0))));
+  synced(true);
+  ck_assert_int_eq(T.k->smem_bytes, 512);
+  for (int i = 0; i < 64; i++)
+    ck_assert_int_eq(((int32_t *)T.arg[0].data)[i], 3 * 77 + 2 * (i ^ 1) + 1);
+  arena_free(T.a);
+}
+END_TEST
+
 START_TEST(smem_limit) {
   bench_begin(LEVEL_THREAD, 64, 1, 1);
   Buffer *out = global("out", DT_I32, 64);
@@ -476,11 +500,22 @@ int main(void) {
   Suite *s = suite_create("sync");
   TCase *t = tcase_create("thread");
   tcase_set_timeout(t, 300);
-  const TTest *const tests[] = {
-      one_barrier_an_iteration, missing_wait,   divergent_apart,  divergent_alone,
-      divergent_split,          divergent_loop, atomic_neighbour, rotate_in_place,
-      thread_private,           global_memory,  symbolic_rows, random_programs,    lifetimes,
-      lifetimes_in_loops,       smem_limit};
+  const TTest *const tests[] = {one_barrier_an_iteration,
+                                missing_wait,
+                                divergent_apart,
+                                divergent_alone,
+                                divergent_split,
+                                divergent_loop,
+                                atomic_neighbour,
+                                rotate_in_place,
+                                thread_private,
+                                global_memory,
+                                symbolic_rows,
+                                random_programs,
+                                lifetimes,
+                                lifetimes_in_loops,
+                                lifetimes_across_iterations,
+                                smem_limit};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
