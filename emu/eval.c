@@ -44,6 +44,11 @@ static int64_t floor_div(int64_t a, int64_t b) {
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+static int64_t floor_mod(int64_t a, int64_t b) {
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
 static bool odd_f64(double x) {
   uint64_t u;
   memcpy(&u, &x, sizeof u);
@@ -93,7 +98,7 @@ static void int_divide(Machine *m, const Node *x, uint32_t mask, int n, const Va
   }
   for (int i = 0; i < n; i++) {
     if (b[i].i == -1) out[i].i = mod ? 0 : (int64_t)(0 - UA);
-    else if (mod) out[i].i = a[i].i - b[i].i * floor_div(a[i].i, b[i].i);
+    else if (mod) out[i].i = floor_mod(a[i].i, b[i].i);
     else out[i].i = floor_div(a[i].i, b[i].i);
   }
 }

@@ -110,7 +110,8 @@ Val emu_poison(DType t) {
   return emu_int(emu_wrap(t, 0x5bad5bad5bad5bad));
 }
 
-// Elements of whole-byte types: one list for reading and writing, single and in runs.
+// Elements of whole-byte types: one list for reading and writing, single and in runs. A value to be
+// written is one of the type (emu_cast has saturated it), so that a copy keeps e5m2's infinities.
 #define ELEMENT_TYPES(X)                                                                           \
   X(DT_BOOL, uint8_t, i, (r != 0), (uint8_t)(v.i != 0))                                            \
   X(DT_INDEX, int64_t, i, r, v.i)                                                                  \
@@ -123,7 +124,7 @@ Val emu_poison(DType t) {
   X(DT_I64, int64_t, i, r, v.i)                                                                    \
   X(DT_U64, uint64_t, i, (int64_t)r, (uint64_t)v.i)                                                \
   X(DT_E4M3, uint8_t, f, (double)num_e4m3_to_f32(r), num_e4m3_from_f64(v.f, true))                 \
-  X(DT_E5M2, uint8_t, f, (double)num_e5m2_to_f32(r), num_e5m2_from_f64(v.f, true))                 \
+  X(DT_E5M2, uint8_t, f, (double)num_e5m2_to_f32(r), num_e5m2_from_f64(v.f, false))                \
   X(DT_F16, uint16_t, f, (double)num_f16_to_f32(r), num_f16_from_f64(v.f))                         \
   X(DT_BF16, uint16_t, f, (double)num_bf16_to_f32(r), num_bf16_from_f64(v.f))                      \
   X(DT_TF32, float, f, (double)r, (float)v.f)                                                      \
