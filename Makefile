@@ -24,17 +24,32 @@ UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_
 
 all: $(BUILD)/tlc
 
-$(BUILD)/tlc: $(OBJ)
+# Commands are shown with V=1.
+ifneq ($(V),1)
+say      = @echo "  $(1) $(2)"
+Q        := @
+endif
+
+$(BUILD)/tlc: $(BUILD)/driver/main.o $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Every room but main, for tlc and its tests.
+$(BUILD)/libtlc.a: $(LIBOBJ)
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Generated sources carry their tool's own warnings, not ours.
 $(BUILD)/%.o: $(BUILD)/%.c
-	$(CC) $(CPPFLAGS) -std=c11 $(OPT) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(OPT) -MMD -MP -c -o $@ $<
 
 include tools/rules.mk
 -include $(OBJ:.o=.d)

@@ -3,23 +3,27 @@
 
 $(BUILD)/lexer/scan.c $(BUILD)/lexer/scan.h &: lexer/scan.l
 	@mkdir -p $(BUILD)/lexer
-	flex -o $(BUILD)/lexer/scan.c --header-file=$(BUILD)/lexer/scan.h $<
+	$(call say,FLEX,$<)
+	$(Q)flex -o $(BUILD)/lexer/scan.c --header-file=$(BUILD)/lexer/scan.h $<
 
 $(BUILD)/parser/grammar.c $(BUILD)/parser/grammar.h &: parser/grammar.y
 	@mkdir -p $(BUILD)/parser
-	bison -Wall -Wcounterexamples -Werror -o $(BUILD)/parser/grammar.c --header=$(BUILD)/parser/grammar.h $<
+	$(call say,BISON,$<)
+	$(Q)bison -Wall -Wcounterexamples -Werror -o $(BUILD)/parser/grammar.c --header=$(BUILD)/parser/grammar.h $<
 
 $(filter $(BUILD)/lexer/% $(BUILD)/parser/%,$(OBJ)): | $(BUILD)/lexer/scan.h $(BUILD)/parser/grammar.h
 
 # A unit test links every room but main; its own file holds the Check suite.
-$(BUILD)/unit/%: tests/unit/%.c $(LIBOBJ)
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
 unit-build: $(UNIT)
+-include $(wildcard $(BUILD)/unit/*.d)
 
 .PHONY: unit unit-build
 
@@ -101,14 +105,16 @@ $(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
 $(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/prelude_host.inc
 
 # Each thread-level op alone, for tests/gpu/ops.sh.
-$(BUILD)/tests/ops: tests/gpu/ops.c tests/unit/micro.h tests/unit/text_host.h $(LIBOBJ)
+$(BUILD)/tests/ops: tests/gpu/ops.c tests/unit/micro.h tests/unit/text_host.h $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) $(LDLIBS)
 
 # The emitted text under g++, for tests/suite_text.sh.
-$(BUILD)/tests/text_run: tests/text/run.c tests/unit/text_host.h $(LIBOBJ)
+$(BUILD)/tests/text_run: tests/text/run.c tests/unit/text_host.h $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LIBOBJ) $(LDFLAGS) $(LDLIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) $(LDLIBS)
 
 check-run: $(BUILD)/tests/text_run
 gpu-check: $(BUILD)/tests/ops
