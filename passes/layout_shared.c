@@ -67,6 +67,10 @@ static Layout *choose(Arena *a, const Buffer *b, TileKind kind) {
   if (bits == 32 && kind != TILE_CHUNKS)
     return layout_rows(a, shape, n, bits, pitch_at(row, 128, 32, 96));
   if (kind == TILE_CELLS) return layout_rows(a, shape, n, bits, pitch_at(row, 32, 16, 16));
+  // Panels narrower than 128 bytes side by side start at the same bank: such rows are padded to an
+  // odd number of 16-byte chunks instead.
+  if (row % 128 && row != 64 && row != 32)
+    return layout_rows(a, shape, n, bits, pitch_at(row, 32, 16, 16));
   return layout_swizzled_nd(a, shape, n, bits);
 }
 
