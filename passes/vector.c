@@ -297,8 +297,7 @@ static void stmt_shares(void *ctx, Stmt *s) {
   st_accesses(q->x->arena, s, lane_shares, q);
 }
 
-// Do lanes write one register (a scalar of the thread that each iteration sets)? Then they run one by
-// one.
+// Do lanes write one register (a scalar of the thread)? Then they run one by one.
 static bool lanes_share(Vector *x, Stmt *body) {
   Shared q = {x, false};
   st_walk(body, stmt_shares, &q);
