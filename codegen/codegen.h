@@ -36,11 +36,6 @@ void cg_header_all(const Program *const *p, const CgOptions *o, int n, Buf *out)
 void cg_manifest(const Program *p, const CgOptions *o, Buf *out);
 void cg_manifest_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
 
-/* names.c */
-
-// May this word not name a launcher: reserved in C, C++ or CUDA, or `main`, or not an identifier?
-bool cg_reserved(const char *word);
-
 /* prelude.c */
 
 // The host prelude: what g++ -std=c++17 -DTLC_HOST='"FILE"' needs to compile and run an emitted

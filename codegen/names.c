@@ -5,44 +5,10 @@
 #include <ctype.h>
 #include <string.h>
 
-// Words that no declaration may use: keywords of C and C++, CUDA's built-in names, and macros that
-// the headers of an emitted file, or gcc's default mode, define.
-static const char reserved[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t"
-    " char32_t char8_t class co_await co_return co_yield compl concept const const_cast"
-    " consteval constexpr constinit continue decltype default delete do double"
-    " dynamic_cast else enum explicit export extern false float for friend goto if inline"
-    " int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private"
-    " protected public register reinterpret_cast requires restrict return short signed"
-    " sizeof static static_assert static_cast struct switch template this thread_local"
-    " throw true try typedef typeid typename typeof union unsigned using virtual void"
-    " volatile wchar_t while xor xor_eq int8_t int16_t int32_t int64_t uint8_t uint16_t"
-    " uint32_t uint64_t size_t uintptr_t memcpy threadIdx blockIdx blockDim gridDim"
-    " warpSize dim3 uint2 uint4 half half2 cudaStream_t cudaError_t cudaSuccess linux unix"
-    " i386 NULL EOF NAN INFINITY HUGE_VAL errno assert stdin stdout stderr offsetof isnan"
-    " isinf signbit stream msg msg_size error main std"
-    " ";
-
-static bool is_keyword(const char *word) {
-  size_t len = strlen(word);
-  for (const char *s = reserved; (s = strstr(s, word)); s += len) {
-    if (s[-1] == ' ' && s[len] == ' ') return len > 0;
-  }
-  return false;
-}
-
 static bool is_reserved(const char *word) {
-  return is_keyword(word) || !strncmp(word, "tlc_", 4) || !strncmp(word, "cuda", 4) ||
+  return sym_keyword(word) || !strncmp(word, "tlc_", 4) || !strncmp(word, "cuda", 4) ||
          !strncmp(word, "cu_", 3) || !strncmp(word, "TLC_", 4) || strstr(word, "__") ||
-         (word[0] == '_' && isupper(word[1]));
-}
-
-bool cg_reserved(const char *word) {
-  if (!isalpha((unsigned char)word[0]) && word[0] != '_') return true;
-  for (const char *s = word; *s; s++) {
-    if (!isalnum((unsigned char)*s) && *s != '_') return true;
-  }
-  return is_reserved(word) || word[0] == '_';
+         (word[0] == '_' && isupper((unsigned char)word[1]));
 }
 
 typedef struct {
@@ -102,7 +68,7 @@ static char *legal(Arena *a, const char *wish) {
     if (!isalnum((unsigned char)*c) || (unsigned char)*c > 127) *c = '_';
   }
   while (strstr(s, "__")) memmove(strstr(s, "__"), strstr(s, "__") + 1, strlen(strstr(s, "__")));
-  if (is_keyword(s)) return arena_printf(a, "%s_", s);
+  if (sym_keyword(s)) return arena_printf(a, "%s_", s);
   if (is_reserved(s) || s[0] == '_') return arena_printf(a, "v%s%s", s[0] == '_' ? "" : "_", s);
   return s;
 }

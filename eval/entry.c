@@ -4,45 +4,13 @@
 
 #include "eval/entry.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ symbols */
 
-static const char *const reserved[] = {
-    "alignas",      "alignof",       "and",         "and_eq",    "asm",       "auto",
-    "bitand",       "bitor",         "bool",        "break",     "case",      "catch",
-    "char",         "class",         "compl",       "concept",   "const",     "consteval",
-    "constexpr",    "constinit",     "const_cast",  "continue",  "co_await",  "co_return",
-    "co_yield",     "decltype",      "default",     "delete",    "do",        "double",
-    "dynamic_cast", "else",          "enum",        "explicit",  "export",    "extern",
-    "false",        "float",         "for",         "friend",    "goto",      "if",
-    "inline",       "int",           "long",        "mutable",   "namespace", "new",
-    "noexcept",     "not",           "not_eq",      "nullptr",   "operator",  "or",
-    "or_eq",        "private",       "protected",   "public",    "register",  "reinterpret_cast",
-    "requires",     "restrict",      "return",      "short",     "signed",    "sizeof",
-    "static",       "static_assert", "static_cast", "struct",    "switch",    "template",
-    "this",         "thread_local",  "throw",       "true",      "try",       "typedef",
-    "typeid",       "typename",      "typeof",      "union",     "unsigned",  "using",
-    "virtual",      "void",          "volatile",    "wchar_t",   "while",     "xor",
-    "xor_eq",       "main",          "half",        "dim3",      "float2",    "float4",
-    "int2",         "int4",          "uint4",       "threadIdx", "blockIdx",  "blockDim",
-    "gridDim",      "warpSize",      "size_t",
-};
-
-static bool is_symbol(const char *s) {
-  if (!isalpha((unsigned char)*s) && *s != '_') return false;
-  for (; *s; s++) {
-    if (!isalnum((unsigned char)*s) && *s != '_') return false;
-  }
-  return true;
-}
-
 static bool symbol_ok(Ev *ev, const char *name, Span at) {
-  bool taken = !strncmp(name, "__", 2) || (name[0] == '_' && isupper((unsigned char)name[1]));
-  for (size_t i = 0; i < LEN(reserved); i++) taken |= !strcmp(name, reserved[i]);
-  if (!is_symbol(name)) diag_report(ev->diags, DIAG_SYMBOL, at, name);
-  else if (taken) diag_report(ev->diags, DIAG_SYMBOL_TAKEN, at, name);
+  if (!sym_identifier(name)) diag_report(ev->diags, DIAG_SYMBOL, at, name);
+  else if (sym_taken(name)) diag_report(ev->diags, DIAG_SYMBOL_TAKEN, at, name);
   else return true;
   return false;
 }

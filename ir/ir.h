@@ -366,6 +366,13 @@ typedef struct {
   VEC(Fact) facts;       // what proofs may use, and the launcher checks
 } Program;
 
+/* symbol.c: names of C */
+
+bool sym_keyword(const char *word); // a keyword or macro of C, C++ or CUDA: no name may be one
+// May no launcher be called so: also functions of C's and CUDA's libraries, and reserved prefixes.
+bool sym_taken(const char *word);
+bool sym_identifier(const char *word); // letters, digits and _, no digit first
+
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 void ir_roles(Program *p); // computes every Param.role from the accesses
 

@@ -101,7 +101,27 @@ void check_structure_kernel(Verify *v) {
   }
 }
 
-/* program: parameters, sizes and facts */
+/* program: names, parameters, sizes and facts */
+
+static void own_name(Verify *v, const char *name) {
+  if (name && (!sym_identifier(name) || sym_taken(name)))
+    verify_fail(v, "'%s' is no name that C and CUDA leave free", name);
+}
+
+static void own_names(Verify *v) {
+  const Program *p = v->program;
+  own_name(v, p->symbol);
+  for (int i = 0; i < p->kernels.len; i++) {
+    const char *name = p->kernels.data[i]->name;
+    own_name(v, name);
+    bool twice = name && p->symbol && !strcmp(name, p->symbol);
+    for (int k = 0; name && k < i; k++)
+      twice |= p->kernels.data[k]->name && !strcmp(name, p->kernels.data[k]->name);
+    if (twice) verify_fail(v, "'%s' names two things", name);
+    if (p->kernels.data[i]->level != p->kernels.data[0]->level)
+      verify_fail(v, "kernels of both levels");
+  }
+}
 
 static void fact_node(void *ctx, Expr *x) {
   Verify *v = ctx;
@@ -112,6 +132,7 @@ static void fact_node(void *ctx, Expr *x) {
 
 void check_program(Verify *v) {
   const Program *p = v->program;
+  own_names(v);
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
     if (!q->name) verify_fail(v, "parameter %d has no name", i);
@@ -148,11 +169,36 @@ static void want_index(Verify *v, Expr **list, int n, const char *what) {
   for (int i = 0; i < n; i++) want(v, list[i], DT_INDEX, what);
 }
 
+// Attributes that choose: by name, the largest choice.
+static const struct {
+  const char *name;
+  int64_t most;
+} choices[] = {{"async", 1},          {"transa", 1}, {"transb", 1},
+               {"policy", POLICY_FULL_COL}, {"fn", ATOMIC_MIN}, {"trans", 1}};
+
+static void type_choice(Verify *v, const char *name, int64_t i) {
+  for (size_t k = 0; k < LEN(choices); k++) {
+    if (!strcmp(choices[k].name, name) && (i < 0 || i > choices[k].most))
+      verify_fail(v, "%s is %lld, not one of 0..%lld", name, (long long)i,
+                  (long long)choices[k].most);
+  }
+}
+
+static void type_copy(Verify *v, const Stmt *s) {
+  const Buffer *src = s->u.op.arg[op_arg(OP_COPY, "src")].region->buf;
+  const Buffer *dst = s->u.op.arg[op_arg(OP_COPY, "dst")].region->buf;
+  if (!s->u.op.arg[op_arg(OP_COPY, "async")].i) return;
+  if (src->scope != SC_GLOBAL || dst->scope != SC_SHARED || src->dtype != dst->dtype)
+    verify_fail(v, "an asynchronous copy goes from a tensor to a shared tile of its type");
+}
+
 static void type_op(Verify *v, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
+  if (s->u.op.op == OP_COPY) type_copy(v, s);
   for (int i = 0; i < info->nargs; i++) {
     const Arg *arg = &s->u.op.arg[i];
     ArgKind kind = info->arg[i].kind;
+    if (kind == ARG_INT) type_choice(v, info->arg[i].name, arg->i);
     if (kind == ARG_INT || (kind == ARG_EXPR ? !arg->expr : !arg->region)) continue;
     if (kind == ARG_EXPR) {
       if (s->u.op.op == OP_GEMM) want(v, arg->expr, DT_BOOL, "clear");

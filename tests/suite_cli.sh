@@ -57,6 +57,18 @@ case_depfile() {
   "$TLC" samples/gemm.tl -o "$D/gemm.cu" -MD -MF "$D/x.d" -MT thing || fail "-MF"
   grep -q '^thing: samples/gemm.tl' "$D/x.d" || fail "$(cat "$D/x.d")"
 }
+case_tir_refused() { # whatever a .tir holds, tlc says what is wrong with it
+  "$TLC" samples/vector_add.tl --emit=ir -o "$D/a.tir" || fail "no IR"
+  "$TLC" --run --device=emu "$D/a.tir" | grep -q "not compared" || fail "a thread-level program does not run"
+  sed 's/^program [a-z_]* /program exp /' "$D/a.tir" > "$D/b.tir"
+  "$TLC" "$D/b.tir" -o - 2>&1 | grep -q "'exp' is no name" || fail "a launcher called exp"
+  sed 's/^  body {/&\n    vectorized q in 0 +: 1 { assume q < 2 }/' "$D/a.tir" > "$D/c.tir"
+  "$TLC" "$D/c.tir" -o /dev/null || fail "a vectorized loop"
+  printf 'program f\n' > "$D/d.tir"
+  "$TLC" "$D/d.tir" -o /dev/null > "$D/log" 2>&1; [ $? -le 1 ] || fail "no kernel: $(cat "$D/log")"
+  "$TLC" samples/gemm.tl --emit=tile -o - | sed 's/\(copy(src=C_local.*\)async=0/\1async=1/' > "$D/e.tir"
+  "$TLC" "$D/e.tir" -o - 2>&1 | grep -q 'an asynchronous copy goes' || fail "an asynchronous copy of a fragment"
+}
 case_tir_round_trip() { # printed IR reads back, runs, and prints the same
   for kind in tile ir; do
     "$TLC" samples/gemm.tl -p M=64,N=64,K=64,block_M=64,block_N=64 --emit=$kind -o "$D/a.tir" || fail emit

@@ -95,15 +95,6 @@ START_TEST(names) {
 }
 END_TEST
 
-START_TEST(reserved_words) {
-  static const char *const bad[] = {"main", "int", "restrict", "threadIdx", "",           "2x",
-                                    "a-b",  "_x",  "a__b",     "class",     "cudaMalloc", "std"};
-  for (size_t i = 0; i < LEN(bad); i++) ck_assert_msg(cg_reserved(bad[i]), "%s", bad[i]);
-  static const char *const good[] = {"matmul", "main2", "x", "gemm_nt", "integer", "in"};
-  for (size_t i = 0; i < LEN(good); i++) ck_assert_msg(!cg_reserved(good[i]), "%s", good[i]);
-}
-END_TEST
-
 /* ------------------------------------------------------------------ widths */
 
 static void copy_at(Buffer *in, Buffer *out, Expr *i) {
@@ -464,7 +455,6 @@ END_TEST
 
 static void add_tests(TCase *t) {
   tcase_add_test(t, names);
-  tcase_add_test(t, reserved_words);
   tcase_add_test(t, small_index_is_int);
   tcase_add_test(t, large_constant_index_is_64_bit);
   tcase_add_test(t, product_of_mixed_signs_is_64_bit);

@@ -307,6 +307,8 @@ START_TEST(verifier) {
   verdict("parallel i in 0 +: 4 {\n}\n", "parallel loop");
   verdict("copy(src=A[0 +: 4], dst=S[0 +: 4], async=0)\n", "copy at thread level");
   verdict("atomic(dst=C[0 +: 2], value=1.0, fn=0)\n", "2 elements");
+  verdict("atomic(dst=C[0 +: 1], value=1.0, fn=3)\n", "fn is 3, not one of 0..2");
+  verdict("ldmatrix(src=S[0 +: 8], dst=a[0 +: 8], num=4, trans=-1)\n", "trans is -1");
   verdict("let q = 5 / 3\n", "div is not defined on index");
   verdict("if tx {\n}\n", NULL); // a condition is cast
   verdict("let q : float32 = exp(float32(tx))\nC[0] = q & q\n", "bitand is not defined on float32");
@@ -368,6 +370,21 @@ START_TEST(verifier_of_trees) { // what no text can say
 }
 END_TEST
 
+START_TEST(names_of_c) {
+  static const char *const taken[] = {"main",  "int",      "restrict",   "threadIdx", "exp",
+                                      "sqrtf", "read",     "cudaMalloc", "std",       "tlc_x",
+                                      "max",   "float4",   "make_int2",  "__x",       "_X"};
+  for (size_t i = 0; i < LEN(taken); i++) ck_assert_msg(sym_taken(taken[i]), "%s", taken[i]);
+  static const char *const free_[] = {"matmul", "main2",     "x",      "gemm_nt", "integer", "in",
+                                      "exps",   "cuda_gemm", "float5", "relu",    "f",       "l"};
+  for (size_t i = 0; i < LEN(free_); i++) ck_assert_msg(!sym_taken(free_[i]), "%s", free_[i]);
+  ck_assert(sym_keyword("class") && sym_keyword("stream") && !sym_keyword("exp"));
+  ck_assert(!sym_keyword("") && !sym_keyword(" "));
+  ck_assert(sym_identifier("a_1") && !sym_identifier("") && !sym_identifier("2x") &&
+            !sym_identifier("a-b"));
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("ir");
   TCase *tc = tcase_create("ir");
@@ -385,6 +402,7 @@ int main(void) {
   tcase_add_test(tc, target_table);
   tcase_add_test(tc, verifier);
   tcase_add_test(tc, verifier_of_trees);
+  tcase_add_test(tc, names_of_c);
   suite_add_tcase(suite, tc);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);
