@@ -125,9 +125,26 @@ static void set_flag(Options *o, const char *text) {
   const char *key = off ? text + 3 : text;
   if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
   choice("-f", key, names);
-  if (eq) (void)number(key, eq + 1);
+  if (eq && number(key, eq + 1) > INT32_MAX)
+    usage_error("-f%s: %s is too large", key, eq + 1);
   const char *value = eq ? arena_str(o->arena, eq + 1) : off ? "0" : "1";
   map_set(o->flags, key, (void *)(uintptr_t)value);
+}
+
+// -d PASS,PASS: names from passes/passes.def.
+static void set_dump(Options *o, const char *v) {
+  static const char *const names[] = {
+      "all",
+#define PASS(fn, name, needs, gives, breaks, claim) name,
+#include "passes/passes.def"
+#undef PASS
+      NULL};
+  for (const char *s = v; *s;) {
+    size_t len = strcspn(s, ",");
+    choice("-d", arena_strn(o->arena, s, len), names);
+    s += len + (s[len] == ',');
+  }
+  o->dump = v;
 }
 
 static void set_seed(Options *o, const char *v) { o->seed = number("--seed", v); }
@@ -164,7 +181,6 @@ SETTER(set_name, name)
 SETTER(set_arch, arch)
 SETTER(set_header, header)
 SETTER(set_manifest, manifest)
-SETTER(set_dump, dump)
 SETTER(set_dep_file, dep_file)
 SETTER(set_dep_target, dep_target)
 SWITCH(set_run, mode, MODE_RUN)

@@ -18,8 +18,6 @@ double bound_cast(DType to, DType from, Val r, double ea) {
   return wider ? ea : rounded(to, r, ea);
 }
 
-double bound_unary(const Node *x, Val r, Val a, double ea) { return ea; }
-
 static double divide_bound(Val r, Val b, double ea, double eb) {
   double room = fabs(b.f) - eb;
   if (room <= 0) return INFINITY; // the divisor may be zero: nothing is known

@@ -72,12 +72,6 @@ int emu_buffer(Compiler *c, const Buffer *b) {
   return *slot;
 }
 
-bool emu_is_const(const Node *n, int64_t *value) {
-  if (n->kind != EX_INT) return false;
-  *value = n->k.i;
-  return true;
-}
-
 /* expressions */
 
 static void compile_var(Compiler *c, Node *n, const Expr *x) {

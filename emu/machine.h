@@ -67,7 +67,6 @@ enum { SLOT_LANE = 1 };
 int emu_bind(Compiler *c, const Var *v, bool uniform); // at its binding place, before its uses
 int emu_buffer(Compiler *c, const Buffer *b);          // slot of a buffer, by first appearance
 Node *emu_compile(Compiler *c, const Expr *x);
-bool emu_is_const(const Node *n, int64_t *value);
 
 /* eval.c: evaluation over lanes */
 
@@ -104,7 +103,6 @@ bool emu_first(Machine *m, const void *key, int kind);
 
 /* bound.c: how far a device that computes x op y from deviating operands may be off */
 
-double bound_unary(const Node *x, Val r, Val a, double ea);
 double bound_binary(const Node *x, Val r, Val a, Val b, double ea, double eb);
 double bound_cast(DType to, DType from, Val r, double ea);
 double bound_math(const Node *x, Val r, const Val *arg, const double *err);

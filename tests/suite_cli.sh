@@ -45,6 +45,8 @@ case_status() {
 }
 case_suggestions() {
   "$TLC" --emmit=cu x.tl 2>&1 | grep -q "did you mean '--emit'" || fail "no suggestion for --emmit"
+  "$TLC" -d lowre x.tl 2>&1 | grep -q "did you mean 'lower'" || fail "no suggestion for -d lowre"
+  "$TLC" -fmin-blocks=4294967295 x.tl 2>&1 | grep -q 'too large' || fail "a count of blocks that no int holds"
   "$TLC" --emit=manifesto x.tl 2>&1 | grep -q "did you mean 'manifest'" || fail "no suggestion"
 }
 case_argfile() {
