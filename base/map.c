@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct {
   const char *key;
@@ -100,7 +101,8 @@ const char *near_name(const char *word, const char *const *names) {
   const char *best = NULL;
   int limit = (int)strlen(word) / 3 + 1, best_distance = limit + 1;
   for (; *names; names++) {
-    int d = edit_distance(word, *names);
+    int d = strcasecmp(word, *names) ? edit_distance(word, *names) : 0;
+    if (d >= (int)strlen(word)) continue; // nothing in common
     if (d < best_distance) best_distance = d, best = *names;
   }
   return best;

@@ -186,6 +186,54 @@ static void refuse_fact(Cg *c, const Fact *f) {
   cg_end(c);
 }
 
+typedef VEC(Expr *) Divisors;
+
+// Divisors that are evaluated whenever x is, each once: what stands behind a condition is guarded.
+static void find_divisors(Cg *c, Expr *x, Divisors *out) {
+  switch (x->kind) {
+  case EX_UNARY: find_divisors(c, x->u.un.a, out); return;
+  case EX_CAST: find_divisors(c, x->u.cast, out); return;
+  case EX_SELECT: find_divisors(c, x->u.sel.cond, out); return;
+  case EX_BINARY: break;
+  default: return;
+  }
+  BinOp op = x->u.bin.op;
+  Expr *b = x->u.bin.b;
+  int64_t n;
+  find_divisors(c, x->u.bin.a, out);
+  if (op == BIN_AND || op == BIN_OR) return;
+  find_divisors(c, b, out);
+  if ((op != BIN_FLOORDIV && op != BIN_FLOORMOD) || ex_const(b, &n)) return;
+  for (int i = 0; i < out->len; i++) {
+    if (ex_equal(out->data[i], b)) return;
+  }
+  vec_push(c->arena, out, b);
+}
+
+// Before any check divides: a launcher returns an error, it does not trap.
+static void refuse_divisors(Cg *c) {
+  const Program *p = c->p;
+  Divisors all = {0};
+  for (int i = 0; i < p->params.len; i++) {
+    const Buffer *b = p->params.data[i].kind == PARAM_TENSOR ? cg_shape(c, i) : NULL;
+    for (int d = 0; b && d < b->ndim; d++) find_divisors(c, b->shape[d], &all);
+    for (int d = 0; b && b->strides && d < b->ndim; d++) find_divisors(c, b->strides[d], &all);
+  }
+  for (int i = 0; i < p->facts.len; i++) {
+    if (!p->facts.data[i].on_device) find_divisors(c, p->facts.data[i].cond, &all);
+  }
+  for (int i = 0; i < p->kernels.len; i++) {
+    for (int d = 0; d < 3; d++) find_divisors(c, p->kernels.data[i]->grid[d], &all);
+  }
+  for (int i = 0; i < all.len; i++) {
+    cg_begin(c);
+    cg_text(c, "if (");
+    cg_expr(c, all.data[i], P_LESS);
+    cg_text(c, " == 0) return \"%s must not be 0\";", cg_expr_text(c, all.data[i]));
+    cg_end(c);
+  }
+}
+
 static void refuse_grid(Cg *c, const Kernel *k) {
   for (int i = 0; i < 3; i++) {
     int64_t n, most = c->o->target->max_grid[i];
@@ -214,6 +262,7 @@ static void refuses(Cg *c) {
       cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
   }
   refuse_sizes(c);
+  refuse_divisors(c);
   declare_bytes(c);
   for (int i = 0; i < p->params.len; i++) {
     if (p->params.data[i].kind == PARAM_TENSOR) refuse_pointer(c, i);

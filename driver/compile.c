@@ -72,6 +72,10 @@ static void find_target(Job *j, const Options *o) {
   bool native = !strcmp(o->arch, "native") && o->mode != MODE_EMIT;
   j->target = native ? native_target() : target_find(o->arch);
   if (j->target) return;
+  if (!strcmp(o->arch, "native")) {
+    fprintf(stderr, "tlc: --arch native is for --run and --bench: name the target of a text\n");
+    exit(EXIT_USAGE);
+  }
   Buf names = {0};
   for (int i = 0; target_at(i); i++) buf_printf(&names, "%s%s", i ? ", " : "", target_at(i)->name);
   fprintf(stderr, "tlc: --arch: '%s' is none of %s\n", o->arch, buf_str(&names));
@@ -146,8 +150,7 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
   return (CgOptions){.target = j->target,
                      .source = j->tile.data[program],
-                     .out_name =
-                         base_name(o->output && strcmp(o->output, "-") ? o->output : "kernel.cu"),
+                     .out_name = drv_cu_name(o),
                      .debug = o->debug,
                      .lines = o->lines ? !strcmp(o->lines, "tl") : o->debug,
                      .zero = o->zero.len ? zero : NULL,

@@ -17,48 +17,35 @@ bool data_is_output(const Program *p, int i) {
   return param->kind == PARAM_TENSOR && param->role != ROLE_IN;
 }
 
-static int64_t var_value(const RunData *d, const Var *v) {
-  const Program *p = d->program;
+typedef struct {
+  const RunData *data;
+  Arena *arena;
+} Known;
+
+static Expr *known_value(void *ctx, Var *v) {
+  const Known *k = ctx;
+  const Program *p = k->data->program;
   for (int i = 0; i < p->sizes.len; i++)
-    if (p->sizes.data[i] == v) return d->sizes[i];
-  for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].var == v) return d->scalar_i[i];
-  die("size expression uses %s", v->name);
-}
-
-static int64_t floor_div(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static int64_t binary_value(BinOp op, int64_t a, int64_t b) {
-  switch (op) {
-  case BIN_ADD: return a + b;
-  case BIN_SUB: return a - b;
-  case BIN_MUL: return a * b;
-  case BIN_FLOORDIV: return b ? floor_div(a, b) : 0;
-  case BIN_FLOORMOD: return b ? a - floor_div(a, b) * b : 0;
-  case BIN_MIN: return a < b ? a : b;
-  case BIN_MAX: return a > b ? a : b;
-  case BIN_LT: return a < b;
-  case BIN_LE: return a <= b;
-  case BIN_EQ: return a == b;
-  case BIN_NE: return a != b;
-  default: break;
+    if (p->sizes.data[i] == v) return ex_int(k->arena, v->type, k->data->sizes[i]);
+  for (int i = 0; i < p->params.len; i++) {
+    if (p->params.data[i].var != v) continue;
+    return dt_is_float(v->type) ? ex_float(k->arena, v->type, k->data->scalar_f[i])
+                                : ex_int(k->arena, v->type, k->data->scalar_i[i]);
   }
-  die("operator %d in a size expression", (int)op);
+  return NULL;
 }
 
-int64_t data_index(const RunData *d, const Expr *x) {
-  switch (x->kind) {
-  case EX_INT: return x->u.i;
-  case EX_VAR: return var_value(d, x->u.var);
-  case EX_CAST: return data_index(d, x->u.cast);
-  case EX_SELECT: return data_index(d, data_index(d, x->u.sel.cond) ? x->u.sel.yes : x->u.sel.no);
-  case EX_BINARY:
-    return binary_value(x->u.bin.op, data_index(d, x->u.bin.a), data_index(d, x->u.bin.b));
-  default: die("expression kind %d in a size", (int)x->kind);
-  }
+// False where x has no value: a division by zero.
+static bool value_of(const RunData *d, Expr *x, int64_t *out) {
+  Known k = {d, arena_new()};
+  bool ok = ex_const(ex_replace(k.arena, x, known_value, &k), out);
+  arena_free(k.arena);
+  return ok;
+}
+
+int64_t data_index(const RunData *d, Expr *x) {
+  int64_t v;
+  return value_of(d, x, &v) ? v : 0;
 }
 
 static const char *pair_value(const PairVec *v, const char *key) {
@@ -74,21 +61,27 @@ static bool parse_int(const char *text, int64_t *out) {
   return !errno && end != text && !*end;
 }
 
-// A name given to --in, --out or --expect must be a tensor of the kernel.
-static int check_names(const Program *p, const PairVec *v, const char *option) {
+// A name given to --in, --out or --expect must be a tensor of the kernel; only one that it writes
+// can be compared.
+static int check_names(const Program *p, const PairVec *v, const char *option, bool written) {
   for (int i = 0; i < v->len; i++) {
     const char *names[64] = {0};
+    Buf all = {0};
     bool found = false;
     for (int k = 0, n = 0; k < p->params.len; k++) {
-      if (p->params.data[k].kind != PARAM_TENSOR) continue;
+      if (written ? !data_is_output(p, k) : p->params.data[k].kind != PARAM_TENSOR) continue;
       found |= !strcmp(p->params.data[k].name, v->data[i].key);
       if (n < 63) names[n++] = p->params.data[k].name;
+      buf_printf(&all, "%s%s", all.len ? ", " : "", p->params.data[k].name);
     }
-    if (found) continue;
-    const char *near = near_name(v->data[i].key, names);
-    fprintf(stderr, "tlc: %s: '%s' is no tensor of %s%s%s%s\n", option, v->data[i].key, p->symbol,
-            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return EXIT_USAGE;
+    if (!found) {
+      const char *near = near_name(v->data[i].key, names);
+      fprintf(stderr, "tlc: %s: '%s' is no tensor %s %s: %s%s%s%s\n", option, v->data[i].key,
+              written ? "written by" : "of", p->symbol, all.len ? buf_str(&all) : "it has none",
+              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    buf_free(&all);
+    if (!found) return EXIT_USAGE;
   }
   return EXIT_OK;
 }
@@ -136,19 +129,30 @@ static int make_sizes(RunData *d, const Options *o) {
   return status;
 }
 
+// Does an integer of type t hold v?
+static bool fits(DType t, int64_t v) {
+  int bits = t == DT_BOOL ? 1 : dt_bits(t);
+  if (bits >= 64) return v >= 0 || dt_is_signed(t);
+  if (dt_is_signed(t)) return v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1);
+  return v >= 0 && v < (int64_t)1 << bits;
+}
+
 static int make_scalar(RunData *d, const Options *o, int i) {
   const Param *p = &d->program->params.data[i];
   const char *text = map_get(o->bindings, p->name);
   char *end = NULL;
   bool ok = text != NULL;
+  const char *type = dt_name(p->var->type);
   if (ok && dt_is_float(p->var->type))
     ok = (d->scalar_f[i] = strtod(text, &end), end != text && !*end);
   else if (ok && !strcmp(text, "True")) d->scalar_i[i] = 1;
   else if (ok && !strcmp(text, "False")) d->scalar_i[i] = 0;
-  else if (ok) ok = parse_int(text, &d->scalar_i[i]);
+  else if (ok) ok = parse_int(text, &d->scalar_i[i]) && fits(p->var->type, d->scalar_i[i]);
   if (ok) return EXIT_OK;
-  fprintf(stderr, "tlc: running %s needs a value for %s (%s): give -p %s=VALUE\n",
-          d->program->symbol, p->name, dt_name(p->var->type), p->name);
+  if (text) fprintf(stderr, "tlc: -p %s=%s: %s is no %s\n", p->name, text, text, type);
+  else
+    fprintf(stderr, "tlc: running %s needs a value for %s (%s): give -p %s=VALUE\n",
+            d->program->symbol, p->name, type, p->name);
   return EXIT_USAGE;
 }
 
@@ -207,9 +211,9 @@ int data_make(RunData *d, const Program *p, const Options *o) {
   d->scalar_f = NEWN(o->arena, double, n + 1);
   d->array = NEWN(o->arena, RtArray, n + 1);
   d->bytes = NEWN(o->arena, size_t, n + 1);
-  int status = check_names(p, &o->in, "--in");
-  if (!status) status = check_names(p, &o->out, "--out");
-  if (!status) status = check_names(p, &o->expect, "--expect");
+  int status = check_names(p, &o->in, "--in", false);
+  if (!status) status = check_names(p, &o->out, "--out", false);
+  if (!status) status = check_names(p, &o->expect, "--expect", true);
   if (!status) status = make_sizes(d, o);
   for (int i = 0; i < n && !status; i++)
     if (p->params.data[i].kind == PARAM_SCALAR) status = make_scalar(d, o, i);
@@ -234,4 +238,37 @@ EmuArg *data_args(const RunData *d, Arena *a, bool bounds) {
     if (bounds && rt_type_is_float(d->array[i].type)) args[i].bound = NEWN(a, float, count + 1);
   }
   return args;
+}
+
+// "m=100, n=7": what this run gives the variables of a condition.
+static void print_given(const RunData *d, const Expr *cond, Buf *out) {
+  const Program *p = d->program;
+  for (int i = 0; i < p->sizes.len + p->params.len; i++) {
+    int k = i - p->sizes.len;
+    const Var *v = k < 0 ? p->sizes.data[i] : p->params.data[k].var;
+    if (!v || !ex_uses(cond, v)) continue;
+    buf_printf(out, "%s%s=", out->len ? ", " : "", v->name);
+    if (k >= 0 && dt_is_float(v->type)) buf_printf(out, "%g", d->scalar_f[k]);
+    else buf_printf(out, "%lld", (long long)(k < 0 ? d->sizes[i] : d->scalar_i[k]));
+  }
+}
+
+bool data_check(const RunData *d, const Program *lowered, Diags *diags) {
+  RunData own = *d;
+  own.program = lowered;
+  bool ok = true;
+  for (int i = 0; i < lowered->facts.len; i++) {
+    const Fact *f = &lowered->facts.data[i];
+    int64_t holds;
+    if (f->on_device || !value_of(&own, f->cond, &holds) || holds) continue;
+    Buf cond = {0}, given = {0};
+    ir_print_expr(f->cond, &cond);
+    print_given(&own, f->cond, &given);
+    diag_report(diags, DIAG_RUN_FACT, f->span, buf_str(&cond), buf_str(&given),
+                f->why ? f->why : "T.assume");
+    buf_free(&cond);
+    buf_free(&given);
+    ok = false;
+  }
+  return ok;
 }

@@ -17,9 +17,11 @@ typedef struct {
 } RunData;
 
 // Value of an index expression over sizes and scalar parameters.
-int64_t data_index(const RunData *d, const Expr *x);
+int64_t data_index(const RunData *d, Expr *x);
 // Sizes from -p and --in, arrays from --in or by seed. EXIT_OK, or an exit status after a message.
 int data_make(RunData *d, const Program *p, const Options *o);
+// Do the sizes and scalars keep what the launcher checks? Reports each fact that does not hold.
+bool data_check(const RunData *d, const Program *lowered, Diags *diags);
 // A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs
 // of float type get a bound array; `written` arrays are made for outputs.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);

@@ -88,6 +88,8 @@ CgOptions job_codegen(const Job *j, const Options *o, int program);
 
 /* emit.c */
 
+// What the .cu is called in the texts: as -o says, else after the input.
+const char *drv_cu_name(const Options *o);
 // The text of all programs in one of the forms from EMIT_CU to EMIT_IR.
 void drv_text(const Job *j, const Options *o, EmitKind kind, Buf *out);
 // Writes the .cu to a temporary folder and has nvcc make the ptx, cubin or executable.

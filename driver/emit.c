@@ -19,12 +19,20 @@ static const char *suffix_of(EmitKind kind) {
   return suffixes[kind];
 }
 
+static const char *with_suffix(const Options *o, const char *path, const char *suffix) {
+  const char *base = base_name(path), *dot = strrchr(base, '.');
+  int n = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+  return arena_printf(o->arena, "%.*s%s", n, base, suffix);
+}
+
 // The default output: the input's stem in the current folder.
 static const char *output_name(const Options *o) {
-  if (o->output) return o->output;
-  const char *base = base_name(o->input), *dot = strrchr(base, '.');
-  int n = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
-  return arena_printf(o->arena, "%.*s%s", n, base, suffix_of(o->emit));
+  return o->output ? o->output : with_suffix(o, o->input, suffix_of(o->emit));
+}
+
+const char *drv_cu_name(const Options *o) {
+  const char *out = o->output && strcmp(o->output, "-") ? o->output : o->input;
+  return o->emit == EMIT_CU && out == o->output ? base_name(out) : with_suffix(o, out, ".cu");
 }
 
 static int write_out(const char *path, const Buf *text) {

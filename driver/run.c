@@ -237,18 +237,22 @@ int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got) {
 int drv_run(Job *j, const Options *o) {
   if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
   if (j->thread.len != 1) {
-    fprintf(stderr, "tlc: --run runs one kernel; choose with --entry\n");
+    fprintf(stderr, "tlc: --run runs one kernel; choose with --entry:");
+    for (int i = 0; i < j->thread.len; i++) fprintf(stderr, " %s", j->tile.data[i]->symbol);
+    fputc('\n', stderr);
     return EXIT_USAGE;
   }
   Run r = {.job = j, .options = o};
   int status = data_make(&r.data, j->tile.data[0], o);
   if (status) return status;
+  if (!data_check(&r.data, j->thread.data[0], j->diags)) return EXIT_WRONG_PROGRAM;
   EmuArg *got = data_args(&r.data, o->arena, false);
   Buf shape = {0}, where = {0};
   describe_shape(&r, &shape);
   double start = run_seconds();
   status = device_run(j, o, &r.data, got, &where);
-  printf("%s on %s: %s, %.3f s\n", j->thread.data[0]->symbol, buf_str(&where), buf_str(&shape),
+  if (where.len)
+    printf("%s on %s: %s, %.3f s\n", j->thread.data[0]->symbol, buf_str(&where), buf_str(&shape),
          run_seconds() - start);
   fflush(stdout);
   if (!status) status = run_compare(j, o, &r.data, got);

@@ -32,7 +32,8 @@ Expr *dev_expr(Ev *ev, Val v, Span at) {
   }
   ev_need(ev, v);
   if (v.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
-  ev_fail(ev, DIAG_NOT_VALUE, at, v_kind(ev, v));
+  ev_fail(ev, DIAG_NOT_VALUE, at, v_kind(ev, v),
+          v.kind == V_BUFFER ? ": copy it with T.copy, or index its elements" : "");
 }
 
 // Fits an integer literal the type it meets?

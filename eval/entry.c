@@ -150,6 +150,9 @@ static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
   ev->entry = NULL;
   if (!p || !ok) return;
   for (int i = 0; i < p->sizes.len; i++) note_used(ev, p->sizes.data[i]->name);
+  for (int i = 0; i < p->params.len; i++) {
+    if (p->params.data[i].kind == PARAM_SCALAR) note_used(ev, p->params.data[i].name);
+  }
   p->bindings = bindings_text(ev, e);
   e->program = p;
   vec_push(ev->arena, &ev->result->programs, p);

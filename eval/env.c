@@ -84,6 +84,9 @@ static Cell *star_import(Env *env) {
 
 static Val not_found(Ev *ev, const char *name, Span at) {
   if (star_import(ev->env)) return v_opaque(ev, "%s", name);
+  if (!strcmp(name, "T") || !strcmp(name, "tilelang"))
+    ev_fail(ev, DIAG_NAME, at, name,
+            *name == 'T' ? "; write 'import tilelang.language as T'" : "; write 'import tilelang'");
   const char *near = near_cell(ev, name);
   ev_fail(ev, DIAG_NAME, at, name,
           near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");

@@ -291,6 +291,7 @@ struct Ev {
   Trace *trace;  // NULL at pure compile time
   CallSite *calls;
   Val ret;       // of FLOW_RETURN
+  Span ret_at;   // of the return statement
   int depth;     // of calls
   int64_t steps, clock;
   Span at; // of the last step

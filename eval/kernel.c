@@ -164,7 +164,7 @@ Program *trace_prim(Ev *ev, Func *f, const char *symbol) {
   }
   bool ok = ev_protect(ev, run_body, f);
   if (ok && ev->ret.kind != V_NONE && diag_errors(ev->diags) == errors && !ev->needed.len)
-    diag_report(ev->diags, DIAG_PRIM_RETURN, f->span, f->name, v_kind(ev, ev->ret));
+    diag_report(ev->diags, DIAG_PRIM_RETURN, ev->ret_at, f->name, v_kind(ev, ev->ret));
   ev->env = saved;
   return trace_end(ev, errors);
 }

@@ -183,6 +183,7 @@ static void assign_stmt(Ev *ev, const AstStmt *s) {
 static Flow return_stmt(Ev *ev, const AstStmt *s) {
   if (ev->trace && ev->trace->rt != ev->env->rt) ev_fail(ev, DIAG_RT_RETURN, s->span);
   ev->ret = s->expr ? ev_expr(ev, s->expr) : v_none();
+  ev->ret_at = s->span;
   return FLOW_RETURN;
 }
 

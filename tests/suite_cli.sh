@@ -71,6 +71,68 @@ case_tir_refused() { # whatever a .tir holds, tlc says what is wrong with it
   "$TLC" samples/gemm.tl --emit=tile -o - | sed 's/\(copy(src=C_local.*\)async=0/\1async=1/' > "$D/e.tir"
   "$TLC" "$D/e.tir" -o - 2>&1 | grep -q 'an asynchronous copy goes' || fail "an asynchronous copy of a fragment"
 }
+case_readme() { # the first kernel of README.md and its commands, word for word
+  (
+    awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' README.md > "$D/gemm.tl"
+    PATH=$TOP/$(dirname "$TLC"):$PATH
+    commands=$(grep '^    tlc ' README.md | grep -v -- --bench | sed 's/#.*//')
+    cd "$D" || exit 1
+    [ "$(echo "$commands" | wc -l)" = 4 ] || fail "README.md shows other commands: $commands"
+    while read -r line; do $line > log 2>&1 || fail "$line: $(cat log)"; done <<< "$commands"
+    grep -q 'cudaError_t matmul(const void \*A, const void \*B, void \*C, cudaStream_t stream);' gemm.h
+  ) || fail "README.md"
+}
+case_names_in_texts() { # the texts call the .cu as -o does, or after the input
+  cp samples/gemm.tl "$D/one.tl"
+  (
+    cd "$D" || exit 1
+    tlc=$TOP/$TLC
+    "$tlc" one.tl --header one.h && head -1 one.cu | grep -q '^// one\.cu:' || fail "default"
+    grep -q 'ifndef TLC_ONE_MATMUL_H' one.h || fail "header guard: $(grep ifndef one.h)"
+    "$tlc" one.tl -o - | head -1 | grep -q '^// one\.cu:' || fail "stdout"
+    "$tlc" one.tl --emit=header -o x.h && head -1 x.h | grep -q 'x\.h: C interface of x\.cu' || fail "-o x.h"
+    "$tlc" one.tl -o two.cu && head -1 two.cu | grep -q '^// two\.cu:' || fail "-o two.cu"
+  ) || fail "names"
+}
+case_scalars() { # run-time scalars come from -p, and must fit their type
+  cat > "$D/s.tl" << 'END'
+import tilelang.language as T
+@T.prim_func
+def axpy(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32"), a: T.float32, n: T.int8):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(64):
+            Y[i] = a * X[i] + n
+END
+  "$TLC" --run --device=emu "$D/s.tl" -p a=2.5,n=-3 > "$D/log" || fail "-p a=2.5,n=-3"
+  for bad in a=2.5 a=x,n=1 a=1,n=128 a=1,n=1.5; do
+    "$TLC" --run "$D/s.tl" -p $bad > /dev/null 2> "$D/log"; same $? 2
+    grep -q 'give -p n=VALUE\|is no' "$D/log" || fail "$bad: $(cat "$D/log")"
+  done
+}
+case_facts_in_run() { # what the launcher refuses, --run refuses; and no launcher divides by zero
+  cat > "$D/f.tl" << 'END'
+import tilelang.language as T
+m, n = T.dynamic("m, n")
+@T.prim_func
+def f(Y: T.Tensor((m,), "float32")):
+    T.assume(m % 8 == 0)
+    with T.Kernel(T.ceildiv(m, n), threads=32) as bx:
+        for i in T.Parallel(32):
+            Y[bx * 32 + i] = 1
+END
+  "$TLC" --run --device=emu "$D/f.tl" -p m=64,n=32 > "$D/log" || fail "m=64"
+  "$TLC" --run --device=emu "$D/f.tl" -p m=60,n=32 > "$D/log" 2>&1; same $? 1
+  grep -q 'f.tl:5:5: error: m % 8 == 0 does not hold in this run, where m=60;' "$D/log" ||
+    fail "$(cat "$D/log")"
+  "$TLC" "$D/f.tl" -o - | grep -q 'if (n == 0) return "n must not be 0";' || fail "a divisor is not checked"
+}
+case_wrong_names() { # names that are none, and what there is
+  "$TLC" --run samples/vector_add.tl --expect Q=q.npy 2>&1 |
+    grep -q "no tensor written by vector_add: " || fail "--expect Q"
+  "$TLC" --run samples/vector_add.tl --in Q=q.npy 2>&1 |
+    grep -q "no tensor of vector_add: " || fail "--in Q"
+  "$TLC" samples/gemm.tl --arch native -o - 2>&1 | grep -q 'native is for --run' || fail "--arch native"
+}
 case_tir_round_trip() { # printed IR reads back, runs, and prints the same
   for kind in tile ir; do
     "$TLC" samples/gemm.tl -p M=64,N=64,K=64,block_M=64,block_N=64 --emit=$kind -o "$D/a.tir" || fail emit
