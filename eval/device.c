@@ -155,11 +155,31 @@ Val dev_compare(Ev *ev, AstCompareOp op, Val a, Val b, Span at) {
   return dev_wrap(ev, r, at, a, b, v_none());
 }
 
+// x of a fixed-width type as an index, its sums and products computed as if they did not wrap.
+static Expr *unwrapped(Ev *ev, Expr *x) {
+  if (x->kind == EX_CAST && dt_is_int(x->type) && dt_is_int(x->u.cast->type)) {
+    DType to = x->type, from = x->u.cast->type;
+    bool keeps = dt_is_signed(to) ? dt_bits(to) >= dt_bits(from) : !dt_is_signed(from);
+    if (to == DT_INDEX || (keeps && dt_bits(to) >= dt_bits(from))) return unwrapped(ev, x->u.cast);
+  }
+  if (x->kind == EX_BINARY && dt_is_int(x->type)) {
+    BinOp op = x->u.bin.op;
+    if (op == BIN_ADD || op == BIN_SUB || op == BIN_MUL)
+      return ex_bin(ev->arena, op, unwrapped(ev, x->u.bin.a), unwrapped(ev, x->u.bin.b));
+  }
+  return ex_cast(ev->arena, DT_INDEX, x);
+}
+
 Expr *dev_diff(Ev *ev, Expr *hi, Expr *lo) {
   Expr *d = ex_sub(ev->arena, hi, lo);
   if (d->kind == EX_INT) return d;
   Affine f = ex_affine(ev->arena, d);
   bool cancels = f.n < ex_affine(ev->arena, hi).n + ex_affine(ev->arena, lo).n;
+  // start:start + n has n elements, whatever the type of start.
+  if (f.n) {
+    Affine g = ex_affine(ev->arena, ex_sub(ev->arena, unwrapped(ev, hi), unwrapped(ev, lo)));
+    if (!g.n) return ex_from_affine(ev->arena, &g);
+  }
   return cancels ? ex_from_affine(ev->arena, &f) : d; // else as written reads better
 }
 

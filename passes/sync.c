@@ -33,6 +33,7 @@ static bool separate(Placer *p) {
     return true;
   }
   if (d >= 0 && d < at) return sync_split(s, d);
+  if (to->path[at - 1]->kind != ST_BLOCK) at++; // a condition or bound against what is under it
   Stmt *parent = to->path[at - 1], *x = to->path[at];
   if (parent->kind != ST_BLOCK) die("sync: no block to put a barrier into");
   if (s->kind == CONFLICT_WAIT) {

@@ -8,10 +8,12 @@ SPDX-License-Identifier: MIT
 """
 import random
 
-FLOATS = ("float16", "bfloat16", "float32")
-INTS = ("int8", "int32")
-BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "int8": 8, "int32": 32}
-EXACT = {"float16": 2048, "bfloat16": 256, "float32": 1 << 24, "int8": 127, "int32": 1 << 31}
+FLOATS = ("float16", "bfloat16", "float32", "float32", "float16", "float64")
+INTS = ("int8", "int32", "int8", "int32", "int16", "uint8", "int64")
+BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64, "int8": 8, "int32": 32,
+        "int16": 16, "uint8": 8, "int64": 64}
+EXACT = {"float16": 2048, "bfloat16": 256, "float32": 1 << 24, "float64": 1 << 50, "int32": 1 << 31,
+         "int64": 1 << 60}
 EXTENTS = (1, 2, 3, 5, 7, 8, 16, 16, 17, 24, 31, 32, 32, 33, 48, 63, 64, 64, 80, 96, 128, 229)
 SMEM = 44 << 10
 WORK = 1 << 19  # element visits of one block
@@ -40,7 +42,7 @@ class Gen:
         self.lines, self.allocs, self.params, self.args = [], [], [], {}
         self.indent, self.count, self.smem, self.regs = 0, 0, 0, 0
         self.bufs, self.vars, self.times, self.rounds = [], [], 1, 1
-        self.divergent = False
+        self.safe, self.pitches = [], {}
 
     # -------------------------------------------------------------------------------- small tools
     def chance(self, p):
@@ -86,8 +88,20 @@ class Gen:
             self.args[size] = self.pick((0, 1, 5, 16, 17, 33, 64, 100))
             self.params[-1][1][d] = size
             b.shape = tuple(self.args[size] if i == d else e for i, e in enumerate(b.shape))
+        elif self.chance(0.1):
+            self.strides(b)
+        if self.chance(0.1):
+            self.safe.append(f"{b.name}: {self.r.randint(-4, 4)}" if b.dtype != "uint8" else f"{b.name}: 3")
         self.bufs.append(b)
         return b
+
+    def strides(self, b):
+        """A row pitch wider than the row."""
+        pitch, out = 1, []
+        for e in reversed(b.shape):
+            out.append(pitch)
+            pitch = pitch * e + self.pick((0, 1, 3, 8, 16))
+        self.pitches[b.name] = out[::-1]
 
     def output(self, dtype, shape, kind="wild", exact=False):
         """A tensor of which this block owns [bx, by, ...] or the part that starts at a multiple."""
@@ -202,7 +216,7 @@ class Gen:
     def spell(self, b, mins, ext, other=None, whole=True):
         """One way of writing a box; `other`: the extents of the other side, if it has some."""
         if whole and all(m == "0" for m in mins) and tuple(ext) == b.shape and self.chance(0.7):
-            if other is None or self.params_static(b):
+            if self.params_static(b):
                 return b.name
         if other is not None and self.chance(0.6) and any(e > 1 for e in ext):
             n, k = len(ext), len(other)
@@ -336,16 +350,16 @@ class Gen:
         if style < 0.2:
             size = self.name("n")
             self.args[size] = trips
-            extent, self.sizes = size, self.sizes + [size]
+            extent, self.sizes, most = size, self.sizes + [size], 6
         elif style < 0.3:
             size, tile = self.name("n"), self.pick((3, 8, 16))
             self.args[size] = trips * tile - (self.r.randint(0, tile - 1) if trips else 0)
-            extent, self.sizes = f"T.ceildiv({size}, {tile})", self.sizes + [size]
+            extent, self.sizes, most = f"T.ceildiv({size}, {tile})", self.sizes + [size], 6
         elif style < 0.4 and self.vars and self.vars[-1].hi < 4 and self.vars[-1].lo >= 0:
             extent, most = f"{self.vars[-1].name} + {self.pick((0, 0, 1))}", self.vars[-1].hi + 1
         elif style < 0.5 and self.vars and self.vars[-1].hi < 5 and self.vars[-1].lo >= 0:
             extent, most = f"{self.pick((1, 3))} - {self.vars[-1].name}", 3
-        if self.times * max(1, most) > 40:
+        if self.times * max(1, trips) > 40:
             return False
         kind = self.pick(("serial", "unroll", "range", "Pipelined", "Pipelined", "Pipelined"))
         if kind == "unroll" and not extent.isdigit():
@@ -360,8 +374,10 @@ class Gen:
         if kind == "Pipelined":
             head += f", num_stages={self.r.randint(0, 4)}"
         self.emit(f"for {v} in {head}{'' if kind == 'range' else ')'}:")
-        self.open(Var(v, lo, lo + max(most - 1, 0)), max(1, most))
-        if kind == "Pipelined" or self.chance(0.2):
+        self.open(Var(v, lo, lo + max(most - 1, 0)), max(1, trips, most if style >= 0.3 else 0))
+        if kind == "Pipelined" and self.chance(0.35):
+            self.main_loop()
+        elif kind == "Pipelined" or self.chance(0.2):
             self.idiom()
         self.body(depth + 1)
         self.close()
@@ -377,6 +393,7 @@ class Gen:
     def close(self):
         nvars, nbufs, self.times = self.stack.pop()
         del self.vars[nvars:]
+        self.scalars = [s for s in self.scalars if s[2] < self.indent]
         self.bufs = [b for i, b in enumerate(self.bufs) if i < nbufs or b.scope == "global" or b.keep]
         self.indent -= 1
 
@@ -391,10 +408,21 @@ class Gen:
             if not self.fits(src, t) or not self.copy(src, t, whole=True):
                 self.emit(f"T.clear({t.name})")
 
-    def condition(self, uniform=True):
+    def flag(self):
+        """A condition on memory, the same for all threads."""
+        b = self.pick([b for b in self.bufs if b.scope in ("global", "shared") and b.kind == "tame"] or [None])
+        if b is None or not all(b.shape):
+            return None
+        idx = ", ".join(self.inside(e, 1) for e in b.shape)
+        return f"{b.name}[{idx}] {self.pick(('>', '<', '!=', '=='))} {self.r.randint(0, 2)}"
+
+    def condition(self):
         v = self.pick(self.vars) if self.vars else None
         if v is None:
             return "True"
+        flag = self.flag() if self.chance(0.2) else None
+        if flag:
+            return flag
         c = self.pick((f"{v.name} % 2 == {self.r.randint(0, 1)}", f"{v.name} > {self.r.randint(v.lo - 1, v.hi)}",
                        f"{v.name} < {self.r.randint(v.lo, v.hi + 1)}", f"{v.name} == {self.r.randint(v.lo, v.hi)}",
                        f"({v.name} + {self.r.randint(0, 4)}) % 3 != 0"))
@@ -414,6 +442,16 @@ class Gen:
             self.open(None, 1)
             self.body(depth + 1)
             self.close()
+        return True
+
+    def s_scalar(self):
+        """A name for an element as it is now."""
+        b = self.pick([b for b in self.bufs if b.scope in ("global", "shared") and b.kind == "tame"] or [None])
+        if b is None or not all(b.shape):
+            return False
+        y = self.name("y")
+        self.emit(f"{y} = {b.name}[{', '.join(self.inside(e, 1) for e in b.shape)}]")
+        self.scalars.append((y, b.limit, self.indent))
         return True
 
     def s_let(self):

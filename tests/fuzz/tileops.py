@@ -65,6 +65,9 @@ class Program(Gen):
         r = self.r.random()
         if r < 0.12:
             return Value(str(self.r.randint(-4, 4)), 4)
+        if r < 0.2 and self.scalars:
+            y = self.pick(self.scalars)
+            return Value(y[0], y[1])
         if r < 0.3 and (pv or self.vars):
             v, m = self.pick(pv + self.vars), self.r.randint(2, 7)
             return Value(f"(({v.name} + {self.r.randint(0, 9)}) % {m})", m)
@@ -224,7 +227,7 @@ class Program(Gen):
     # -------------------------------------------------------------------------------- atomics
     def budget(self, b, times, most):
         total = b.sum + times * most
-        if b.dtype != "int32" and total > EXACT[b.dtype]:
+        if b.dtype not in ("int32", "int64") and total > EXACT[b.dtype]:
             return False
         b.sum = total
         return True
@@ -266,6 +269,40 @@ class Program(Gen):
         return True
 
     # -------------------------------------------------------------------------------- gemm
+    def main_loop(self):
+        """Operands copied from tensors, then multiplied: what a pipeline is for."""
+        if not self.families:
+            return self.idiom()
+        m, n, k, ab, acc = self.pick(self.families)
+        ta, tb = self.chance(0.2), self.chance(0.5)
+        most = 16 * k
+        if acc.dtype not in ("int32",) and acc.sum + most * self.times > EXACT[acc.dtype]:
+            return self.idiom()
+        names = []
+        for rows, cols, t in ((m, k, ta), (k, n, tb)):
+            shape = (cols, rows) if t else (rows, cols)
+            b = self.tile("shared" if self.chance(0.85) else "frag", ab, shape, 4, "tame", init=False)
+            if b is None:
+                return self.emit("T.sync_threads()")
+            b.keep = False
+            src = self.source(2, ab)
+            if src.dtype != ab and self.chance(0.7):
+                src = self.tensor(ab, [self.pick((33, 64, 100, 128)), self.pick((40, 64, 96, 128))])
+                self.bufs.append(src)
+            if not self.copy(src, b, whole=True):
+                self.emit(f"T.clear({b.name})")
+            names.append(b.name)
+        acc.sum += most * self.times
+        self.work(m * n * k // 8)
+        extra = "".join(f", {o}=True" for o, on in (("transpose_A", ta), ("transpose_B", tb)) if on)
+        if self.chance(0.2):
+            extra += f", clear_accum={self.vars[-1].name} == 0"
+        if self.chance(0.15):
+            self.emit(f"if {self.condition()}:")
+            self.emit(f"    T.gemm({names[0]}, {names[1]}, {acc.name}{extra})")
+        else:
+            self.emit(f"T.gemm({names[0]}, {names[1]}, {acc.name}{extra})")
+
     def legal_split(self, m, n):
         w = self.threads // 32
         return any(w % a == 0 and m % (16 * a) == 0 and n % (8 * (w // a)) == 0 for a in range(1, w + 1))
@@ -412,9 +449,59 @@ class Program(Gen):
         return True
 
     def s_count(self):
-        if not self.counter or self.count_free:
+        if not self.counter:
             return False
         self.emit(f"{self.counter} = ({self.counter} + {self.r.randint(1, 2)}) % 4")
+        return True
+
+    def s_wide(self):
+        """A loop over a number of elements known at run time only."""
+        sizes = [n for n in self.args if self.args[n] <= 64]
+        outs = [b for b in self.outs if b.kind == "wild" and b.lead and len(b.own) == 1]
+        if not sizes or self.odd_fragments:
+            return False
+        n = self.pick(sizes)
+        lanes = [b for b in self.visible("shared") if len(b.shape) == 1]
+        if not lanes:
+            return False
+        src = self.pick(lanes)
+        out = self.pick(outs) if outs and self.chance(0.5) else \
+            self.output(self.pick(FLOATS + INTS), src.shape, exact=True)
+        if out not in self.outs:
+            self.outs.append(out)
+        if self.chance(0.4):
+            self.emit(f"T.copy({src.name}[0:T.min({n}, {src.shape[0]})], "
+                      f"{out.name}[{', '.join(out.lead)}, 0:T.min({n}, {src.shape[0]})])")
+            return True
+        i = Var(self.name("i"), 0, 64)
+        self.emit(f"for {i.name} in T.Parallel({n}):")
+        v = self.small(self.leaf([Var(i.name, 0, 200)], {src.name}), 7)
+        self.emit(f"    if {i.name} < {src.shape[0]}:")
+        self.emit(f"        {out.name}[{', '.join(list(out.lead) + [i.name])}] = {src.name}[{i.name}] + {v.text}")
+        return True
+
+    def s_chain(self):
+        """An accumulator, clamped, as the operand of the next gemm."""
+        accs = [f for f in self.families if f[4].dtype == "float32"]
+        if not accs:
+            return False
+        m, n, k, ab, acc = self.pick(accs)
+        f = self.tile("frag", self.pick(("float16", "bfloat16")), (m, n), 4, "tame", init=False)
+        f.keep = False
+        i, j = self.name("i"), self.name("i")
+        self.emit(f"for {i}, {j} in T.Parallel({m}, {n}):")
+        self.emit(f"    {f.name}[{i}, {j}] = T.max(T.min({acc.name}[{i}, {j}], 4), -4)")
+        if n % 16 == 0 and self.legal_split(m, n):
+            others = [x for x in self.families if x[0] == m and x[1] == n and x[3] == f.dtype]
+            b = self.tile("shared", f.dtype, (n, n), 4, "tame") if others else None
+            if b is None:
+                return True
+            b.keep = False
+            out = self.pick(others)[4]
+            if out.dtype != "float32" or out.sum + 16 * n * self.times > EXACT["float32"]:
+                return True
+            out.sum += 16 * n * self.times
+            self.emit(f"T.gemm({f.name}, {b.name}, {out.name}{self.pick(('', ', transpose_B=True'))})")
         return True
 
     # -------------------------------------------------------------------------------- programs
@@ -436,6 +523,7 @@ class Program(Gen):
         kinds = [(6, self.s_copy), (2, self.s_fill), (3, self.s_store_out), (1, self.s_sync), (1, self.s_let),
                  (6, lambda: self.s_parallel(depth)), (5, self.s_gemm), (2, self.s_atomic), (1, self.s_reload),
                  (3 if self.per_thread else 0, lambda: self.s_thread(depth)), (1, self.s_count),
+                 (1, self.s_scalar), (1, self.s_wide), (1, self.s_chain),
                  (5 if deep else 0, lambda: self.s_for(depth)), (2 if deep else 0, lambda: self.s_if(depth))]
         mark, bufs = len(self.lines), list(self.bufs)
         f = self.r.choices([k[1] for k in kinds], [k[0] for k in kinds])[0]
@@ -455,7 +543,7 @@ class Program(Gen):
         self.families, self.scratch, self.raw = [], [], False
         self.odd_fragments = self.pick((0, 0, 0.3))
         self.per_thread = self.chance(0.4)
-        self.local, self.counter, self.count_free = None, None, False
+        self.local, self.counter, self.scalars = None, None, []
         self.vars = [Var(n, 0, e - 1) for n, e in self.grid]
         self.indent = 3
 
@@ -464,6 +552,10 @@ class Program(Gen):
             w = self.name("w")
             self.emit(f'{w} = T.alloc_var("{self.pick(("float32", "int32"))}", init=0)')
             self.scratch.append(w)
+        if self.chance(0.2):
+            self.counter = self.name("c")
+            self.emit(f'{self.counter} = T.alloc_var("int32", init=0)')
+            self.vars.append(Var(self.counter, 0, 3))
         if self.per_thread:
             self.emit("tx = T.get_thread_binding(0)  #!")
             self.tvar = self.name("v")
@@ -478,7 +570,7 @@ class Program(Gen):
             self.tile("shared", shape=(self.pick((self.threads, 64, 33, 200)),))
         for _ in range(self.pick((0, 0, 1, 2))):
             shape = [self.pick((1, 3, 16, 33, 64, 80)) for _ in range(self.pick((1, 2, 3)))]
-            b = self.tensor(self.pick(("float32", "float32", "int32", "float16", "bfloat16")), shape, "sum", "Z")
+            b = self.tensor(self.pick(("float32", "float32", "int32", "float16", "bfloat16", "int64", "float64")), shape, "sum", "Z")
             self.sums.append(b)
 
     def finish(self):
@@ -506,13 +598,19 @@ class Program(Gen):
         head += [f'    {n} = T.dynamic("{n}")' for n in self.args]
         head += ['    @T.prim_func', '    def main(']
         for b, shape in self.params:
-            head.append(f'        {b.name}: T.Tensor(({", ".join(shape)},), "{b.dtype}"),')
+            if b.name in self.pitches:
+                strides = ", ".join(map(str, self.pitches[b.name]))
+                head.append(f'        {b.name}: T.StridedTensor(({", ".join(shape)},), ({strides},), "{b.dtype}"),')
+            else:
+                head.append(f'        {b.name}: T.Tensor(({", ".join(shape)},), "{b.dtype}"),')
         for i, n in enumerate(self.sizes):
             head.append(f'        Y{i}: T.Tensor(({n},), "int8"),')
         head += ['    ):']
         grid = ", ".join(str(g[1]) for g in self.grid)
         head.append(f'        with T.Kernel({grid}, threads={self.threads}) as {names if len(self.grid) == 1 else f"({names})"}:')
         head += ["            " + a for a in self.allocs]
+        if self.safe:
+            head.append(f"            T.annotate_safe_value({{{', '.join(self.safe)}}})")
         args = ",".join(f"{k}={v}" for k, v in self.args.items())
         return "\n".join(head + self.lines + ['    return main', '']), ["-p", args] if args else []
 
