@@ -56,6 +56,11 @@ static inline void all_passes(Program *p) {
   }
 }
 
+static inline void bench_end(void) {
+  arena_free(T.a);
+  T.a = NULL;
+}
+
 // Every argument after the emulator's run equals the oracle's.
 // Ends the bench: nothing of it may be used afterwards.
 static inline void expect_lowered(void) {
@@ -83,8 +88,7 @@ static inline void expect_lowered(void) {
       if (((uint8_t *)want[i])[at] != ((uint8_t *)T.arg[i].data)[at])
         ck_abort_msg("argument %s differs from byte %zu of %zu on", T.p->params.data[i].name, at,
                      T.arg[i].bytes);
-  arena_free(T.a);
-  T.a = NULL;
+  bench_end();
 }
 
 /* ------------------------------------------------------------------ gemm */

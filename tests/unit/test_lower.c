@@ -146,6 +146,7 @@ int main(void) {
   Suite *s = suite_create("lower");
   TCase *c = tcase_create("lower");
   tcase_set_timeout(c, 120);
+  tcase_add_checked_fixture(c, NULL, bench_end);
   tcase_add_loop_test(c, gemm_plain, 0, 4);
   tcase_add_loop_test(c, gemm_ragged, 0, 6);
   tcase_add_loop_test(c, gemm_types, 0, 6);

@@ -276,6 +276,7 @@ int main(void) {
   Suite *s = suite_create("lower loops");
   TCase *c = tcase_create("lower loops");
   tcase_set_timeout(c, 120);
+  tcase_add_checked_fixture(c, NULL, bench_end);
   tcase_add_loop_test(c, vector_add, 0, 5);
   tcase_add_loop_test(c, copy_round, 0, 5);
   tcase_add_loop_test(c, copy_unaligned, 0, 2);
