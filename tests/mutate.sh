@@ -1,22 +1,32 @@
 #!/bin/bash
 # make mutate: plants one fault at a time in a copy of the tree and asks that the tests catch it.
 # tests/mutants.txt: blocks of
-#   == NAME: SUITE[,SUITE...] [CASE FILTER]
+#   == NAME: SUITE[,SUITE...] [FILTER] [VARIABLE=VALUE]
 #   FILE
 #   -old text (one line, must occur exactly once in FILE)
 #   +new text
-# A mutant survives when the named suites pass. `tests/mutate.sh NAME...` runs only those.
+# FILTER picks cases by regular expression, as in tests/run.sh. A mutant survives when the named
+# suites pass; it is broken when its text is not found, or does not compile. First the same cases
+# must pass without a fault. `tests/mutate.sh NAME...` runs only those. JOBS trees are used at once.
 # SPDX-License-Identifier: MIT
 set -u
 cd "$(dirname "$0")/.." || exit 1
-build=${BUILD:-build}
-tree=$build/mutant
-rm -rf "$tree" && mkdir -p "$tree"
-git ls-files -z | xargs -0 cp --parents -t "$tree"
-cp -r "$build" "$tree/build.tmp" 2> /dev/null; rm -rf "$tree/build.tmp/mutant"
-mv "$tree/build.tmp" "$tree/build"
-find "$tree/build" -exec touch {} + # the objects are as new as the sources just copied
-caught=0 survived=0 broken=0
+export build=${BUILD:-build} JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 # nproc in here: 1
+export TREES=$build/mutant SLOT=0
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS
+
+tree() { # a copy of the sources and objects; the objects are as new as the sources
+  local t=$TREES/$1
+  mkdir -p "$t/build"
+  git ls-files -z -c -o --exclude-standard | while IFS= read -r -d '' f; do
+    [ ! -e "$f" ] || printf '%s\0' "$f"
+  done | xargs -0 cp --parents -t "$t"
+  for d in "$build"/*; do
+    case ${d##*/} in tests | san | mutant | bench | gpu-check | fuzz) continue ;; esac
+    cp -r "$d" "$t/build/"
+  done
+  find "$t/build" -exec touch {} +
+}
 
 plant() { # FILE OLD NEW
   python3 - "$@" <<'PY'
@@ -24,39 +34,85 @@ import sys
 path, old, new = sys.argv[1:]
 text = open(path).read()
 if text.count(old) != 1:
-    sys.exit(f"{path}: '{old}' occurs {text.count(old)} times")
+    sys.exit(f"'{old}' occurs {text.count(old)} times in {path}")
 open(path, "w").write(text.replace(old, new))
 PY
 }
 
-try() { # NAME SUITES FILTER FILE OLD NEW
-  local name=$1 suites=$2 filter=$3 file=$4
-  cp "$tree/$file" "$tree/$file.orig"
-  if ! plant "$tree/$file" "$5" "$6"; then
-    broken=$((broken + 1)); echo "BROKEN $name"
-  elif ! make -C "$tree" -j"$(nproc)" -s all > "$tree/log" 2>&1; then
-    broken=$((broken + 1)); echo "BROKEN $name: does not compile"; tail -n 5 "$tree/log"
-  else
-    case ,$suites, in *,unit,*) make -C "$tree" -j"$(nproc)" -k -s unit-build > /dev/null 2>&1 ;; esac
-    # shellcheck disable=SC2086
-    if (cd "$tree" && BUILD=build TLC=build/tlc FILTER=$filter timeout 600 tests/run.sh ${suites//,/ }) \
-      > "$tree/log" 2>&1; then
-      survived=$((survived + 1)); echo "SURVIVED $name"
-    else
-      caught=$((caught + 1)); echo "caught $name: $(grep -m1 FAIL "$tree/log")"
-    fi
-  fi
-  mv "$tree/$file.orig" "$tree/$file"; touch "$tree/$file"
+# Builds what the suites need; only those unit tests that the filter picks.
+build_for() { # TREE SUITES FILTER
+  local goals=all t
+  case ,$2, in *,text,*) goals+=" build/tests/text_run" ;; esac
+  case ,$2, in *,unit,*)
+    for t in $(cd "$1" && bash tests/suite_unit.sh list | grep -E -- "${3:-.}"); do
+      goals+=" build/unit/$t"
+    done ;;
+  esac
+  # shellcheck disable=SC2086
+  make -C "$1" -s BUILD=build $goals > "$1/log" 2>&1
 }
 
-while IFS= read -r head; do
-  [[ $head == "== "* ]] || continue
-  IFS= read -r file; IFS= read -r old; IFS= read -r new
-  name=${head#== }; name=${name%%:*}
-  rest=${head#*: }; suites=${rest%% *}; filter=
-  [ "$rest" = "$suites" ] || filter=${rest#* }
-  if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
-  try "$name" "$suites" "$filter" "$file" "${old#-}" "${new#+}"
-done < tests/mutants.txt
-echo "$caught caught, $survived survived, $broken broken"
+cases() { # TREE SUITES FILTER SETTING
+  # shellcheck disable=SC2086
+  (cd "$1" && export $4 BUILD=build TLC=build/tlc FILTER=$3 && timeout 240 tests/run.sh ${2//,/ }) \
+    > "$1/log" 2>&1
+}
+
+# The cases of one "SUITES FILTER SETTING" line without a fault: some, and all pass.
+sound() {
+  local t=$TREES/$SLOT suites=$1 filter=$2 setting=$3
+  build_for "$t" "$suites" "$filter" && cases "$t" "$suites" "$filter" "$setting" &&
+    ! tail -n 1 "$t/log" | grep -q '^0 passed' && return
+  echo "BROKEN without a fault: $suites $filter $setting"; grep -A 5 -m 1 FAIL "$t/log"
+}
+
+try() { # NAME SUITES FILTER SETTING FILE OLD NEW
+  local name=$1 t=$TREES/$SLOT suites=$2 filter=$3 file=$5 object said status start=$SECONDS
+  object=$t/build/${file%.c}.o
+  cp -p "$t/$file" "$t/original"
+  [[ $file != *.c ]] || cp -p "$object" "$t/original.o"
+  if ! said=$(plant "$t/$file" "$6" "$7" 2>&1); then
+    echo "BROKEN $name: $said"
+  elif ! build_for "$t" "$suites" "$filter"; then
+    echo "BROKEN $name: does not compile"; tail -n 5 "$t/log"
+  else
+    cases "$t" "$suites" "$filter" "$4"; status=$?
+    case $status in
+      0) echo "SURVIVED $name" ;;
+      124) echo "caught $name: no end within 240 s" ;;
+      *) echo "caught $name ($((SECONDS - start)) s): $(grep -m 1 FAIL "$t/log")" ;;
+    esac
+  fi
+  mv "$t/original" "$t/$file"; touch "$t/$file"
+  [[ $file != *.c ]] || { mv "$t/original.o" "$object"; touch "$object"; }
+}
+
+# mutants.txt as NUL-separated fields: NAME SUITES FILTER SETTING FILE OLD NEW
+fields() {
+  local head file old new name suites filter setting
+  while IFS= read -r head; do
+    [[ $head == "== "* ]] || continue
+    IFS= read -r file; IFS= read -r old; IFS= read -r new
+    name=${head#== }; name=${name%%:*}
+    if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
+    read -r suites filter setting <<< "${head#*: }"
+    printf '%s\0' "$name" "$suites" "$filter" "$setting" "$file" "${old#-}" "${new#+}"
+  done < tests/mutants.txt
+}
+
+export -f plant build_for cases sound try
+queue() { xargs -0 -r -n "$2" -P "$JOBS" --process-slot-var=SLOT bash -c "$1 \"\$@\"" "$1"; }
+
+rm -rf "$TREES"; mkdir -p "$TREES"
+for ((i = 0; i < JOBS; i++)); do tree "$i"; done
+fields "$@" > "$TREES/mutants"
+[ -s "$TREES/mutants" ] || { echo "no such mutant: $*"; exit 1; }
+xargs -0 -n 7 bash -c 'printf "%s\t%s\t%s\n" "$2" "$3" "$4"' _ < "$TREES/mutants" | sort -u |
+  tr '\t\n' '\0\0' | queue sound 3 | tee "$TREES/results"
+if [ ! -s "$TREES/results" ]; then
+  queue try 7 < "$TREES/mutants" | tee "$TREES/results"
+fi
+caught=$(grep -c '^caught' "$TREES/results") survived=$(grep -c '^SURVIVED' "$TREES/results")
+broken=$(grep -c '^BROKEN' "$TREES/results")
+echo "$caught caught, $survived survived, $broken broken, $SECONDS s"
 [ "$survived" = 0 ] && [ "$broken" = 0 ]

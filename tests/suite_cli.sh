@@ -164,6 +164,35 @@ case_no_special_cases() {
       fail "$f: remarks depend on names: $(head -n 6 "$D/diff")"
   done
 }
+# What no result shows: groups in flight as deep as asked, one barrier an iteration, no two lanes of
+# an access in one bank.
+case_pipeline_depth() {
+  for s in 2 3 4; do
+    "$TLC" samples/gemm.tl -p K=512 -p num_stages=$s -o "$D/x.cu" || fail emit
+    same "$(grep -o 'wait<[0-9]*>' "$D/x.cu" | sort -u)" "wait<$((s - 2))>"
+    same "$(grep -c '^ *tlc_cp_async_commit' "$D/x.cu")" "$s"
+    "$TLC" --run --device=emu --remarks samples/gemm.tl -p M=128,N=128,K=512,num_stages=$s \
+      > "$D/out" 2>&1 || fail "$(cat "$D/out")"
+    n=$(sed -n 's/^emulator: .* \([0-9]*\) barriers.*/\1/p' "$D/out")
+    [ "$n" -ge 16 ] && [ "$n" -le 18 ] || fail "$n barriers in 16 iterations of $s stages"
+  done
+}
+case_bank_conflicts() {
+  one() { # MOST ARGS...: of two operands read as they lie, or across their rows
+    local most=$1; shift
+    "$TLC" --run --device=emu --remarks "$@" > "$D/out" 2>&1 || fail "$* $(cat "$D/out")"
+    n=$(sed -n 's/^emulator: .* \([0-9]*\) bank conflicts.*/\1/p' "$D/out")
+    [ "$n" -le "$most" ] || fail "$n bank conflicts: $*"
+  }
+  for f in gemm gemm_nt gemm_bf16 gemm_tf32 gemm_int8 gemm_bias_relu splitk splitk_tile; do
+    one 0 samples/$f.tl -p M=128,N=128,K=128
+  done
+  for t in ta={0,1},tb={0,1}; do
+    one 0 tests/cases/gemm_forms.tl -p "$t"
+    one 0 tests/cases/gemm_forms.tl -p "$t,dtype=float32"
+    one 4608 tests/cases/gemm_forms.tl -p "$t,dtype=int8,acc=int32"
+  done
+}
 case_c_caller() { # a C program calls the launcher through the emitted header
   need nvcc
   "$TLC" samples/vector_add.tl -o "$D/v.cu" --header "$D/v.h" || fail emit
