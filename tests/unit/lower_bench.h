@@ -61,8 +61,13 @@ static inline void bench_end(void) {
   T.a = NULL;
 }
 
+// A new TILE-level program in place of the last one.
+static inline void lower_begin(int threads, int gx, int gy) {
+  bench_end();
+  bench_begin(LEVEL_TILE, threads, gx, gy);
+}
+
 // Every argument after the emulator's run equals the oracle's.
-// Ends the bench: nothing of it may be used afterwards.
 static inline void expect_lowered(void) {
   random_args();
   void *first[8], *want[8];
@@ -88,7 +93,6 @@ static inline void expect_lowered(void) {
       if (((uint8_t *)want[i])[at] != ((uint8_t *)T.arg[i].data)[at])
         ck_abort_msg("argument %s differs from byte %zu of %zu on", T.p->params.data[i].name, at,
                      T.arg[i].bytes);
-  bench_end();
 }
 
 /* ------------------------------------------------------------------ gemm */
@@ -105,7 +109,7 @@ typedef struct {
 static inline int up(int x, int y) { return (x + y - 1) / y; }
 
 static inline void gemm_program(const Gemm *g) {
-  bench_begin(LEVEL_TILE, g->threads, up(g->N, g->bn), up(g->M, g->bm));
+  lower_begin(g->threads, up(g->N, g->bn), up(g->M, g->bm));
   Expr *M = g->dynamic ? V(size_var("M", g->M)) : I(g->M), *K = I(g->K), *N = I(g->N);
   Buffer *A =
       g->ta ? param("A", g->ab, 2, K, M, g->M * g->K) : param("A", g->ab, 2, M, K, g->M * g->K);

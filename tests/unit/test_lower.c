@@ -114,7 +114,7 @@ START_TEST(gemm_fragments) {
     for (int clear = 0; clear < 3; clear++)
       for (int t = 0; t < 4; t++) {
         int K = bk[_i], ta = t & 1, tb = t >> 1;
-        bench_begin(LEVEL_TILE, 128, 1, 1);
+        lower_begin(128, 1, 1);
         Buffer *A = param("A", DT_F16, 2, I(ta ? K : 64), I(ta ? 64 : K), 64 * K);
         Buffer *B = param("B", DT_F16, 2, I(tb ? 48 : K), I(tb ? K : 48), 48 * K);
         Buffer *O = param("O", DT_F16, 2, A->shape[0], A->shape[1], 64 * K);

@@ -10,7 +10,7 @@ START_TEST(vector_add) {
   for (size_t w = 0; w < LEN(some_widths); w++)
     for (int dynamic = 0; dynamic < 2; dynamic++) {
       int n = some_widths[w], threads = some_threads[_i];
-      bench_begin(LEVEL_TILE, threads, up(n, 256), 1);
+      lower_begin(threads, up(n, 256), 1);
       Expr *N = dynamic ? V(size_var("N", n)) : I(n);
       Buffer *A = param("A", DT_F32, 1, N, NULL, n), *B = param("B", DT_F16, 1, N, NULL, n);
       Buffer *C = param("C", DT_F32, 1, N, NULL, n);
@@ -30,7 +30,7 @@ START_TEST(copy_round) {
   for (size_t w = 0; w < LEN(some_widths); w++)
     for (int rows = 1; rows <= 60; rows += 59) {
       int n = some_widths[w], threads = some_threads[_i];
-      bench_begin(LEVEL_TILE, threads, 1, 1);
+      lower_begin(threads, 1, 1);
       Buffer *A = param("A", DT_F16, 2, I(rows), I(n), rows * n);
       Buffer *C = param("C", DT_F32, 2, I(rows), I(n), rows * n);
       Buffer *S = buffer("S", DT_F16, SC_SHARED, 2, I(64), I(n));
@@ -52,7 +52,7 @@ START_TEST(copy_unaligned) {
   for (int off = 0; off < 9; off++)
     for (int async = 0; async < 2; async++) {
       int n = 63 + off;
-      bench_begin(LEVEL_TILE, 64, 1, 1);
+      lower_begin(64, 1, 1);
       Buffer *A = param("A", _i ? DT_F16 : DT_F32, 2, I(5), I(n), 5 * n);
       Buffer *C = param("C", _i ? DT_F16 : DT_F32, 2, I(5), I(n), 5 * n);
       Buffer *S = buffer("S", A->dtype, SC_SHARED, 2, I(4), I(32));
@@ -71,7 +71,7 @@ END_TEST
 // ways.
 START_TEST(fragment_conflicts) {
   int n = some_widths[_i % 6];
-  bench_begin(LEVEL_TILE, 128, 1, 1);
+  lower_begin(128, 1, 1);
   Buffer *A = param("A", DT_F32, 1, I(n), NULL, n), *C = param("C", DT_F32, 1, I(n), NULL, n);
   Buffer *f = buffer("f", DT_F32, SC_FRAGMENT, 1, I(n), NULL);
   put(T.k->body, copy(whole(A), whole(f)));
@@ -100,7 +100,7 @@ END_TEST
 // Scalar statements: a store that the block does once, one that each thread does, a fragment
 // element.
 START_TEST(scalar_statements) {
-  bench_begin(LEVEL_TILE, 64, 2, 1);
+  lower_begin(64, 2, 1);
   Buffer *C = param("C", DT_I32, 1, I(300), NULL, 300);
   Buffer *f = buffer("f", DT_I32, SC_FRAGMENT, 1, I(4), NULL);
   Expr *bx = V(T.k->block[0]);
@@ -118,7 +118,7 @@ END_TEST
 // Tile-wise and element-wise atomics, vectorised for 16-bit types.
 START_TEST(atomics) {
   static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_I32};
-  bench_begin(LEVEL_TILE, 128, 1, 1);
+  lower_begin(128, 1, 1);
   DType t = types[_i / 2];
   int n = _i % 2 ? 32 : 31;
   Buffer *C = param("C", t, 2, I(20), I(n), 20 * n);
@@ -142,7 +142,7 @@ END_TEST
 // Run-time extents: bounded by facts (a mapping with a guard) and not at all.
 START_TEST(dynamic_extents) {
   for (int n = 0; n < 300; n += 37) {
-    bench_begin(LEVEL_TILE, 96, up(n, 64) + 1, 1);
+    lower_begin(96, up(n, 64) + 1, 1);
     Expr *N = V(size_var("N", n));
     Buffer *A = param("A", DT_F32, 1, N, NULL, n + 1), *C = param("C", DT_F32, 1, N, NULL, n + 1);
     Buffer *f = buffer("f", DT_F32, SC_SHARED, 1, I(64), NULL);
@@ -163,7 +163,7 @@ END_TEST
 
 // Parts of fragments, both ways, and a fragment whose elements a serial loop inside reads.
 START_TEST(fragment_parts) {
-  bench_begin(LEVEL_TILE, some_threads[_i], 1, 1);
+  lower_begin(some_threads[_i], 1, 1);
   Buffer *A = param("A", DT_F16, 2, I(40), I(48), 40 * 48),
          *C = param("C", DT_F16, 2, I(40), I(48), 40 * 48);
   Buffer *R = param("R", DT_F32, 1, I(40), NULL, 40);
@@ -203,7 +203,7 @@ END_TEST
 
 // acc = A B; P = f16(acc); out = P V: the accumulator becomes an operand of the next gemm.
 START_TEST(chained_gemms) {
-  bench_begin(LEVEL_TILE, 128, 1, 1);
+  lower_begin(128, 1, 1);
   GemmPolicy policy = _i ? POLICY_SQUARE : POLICY_FULL_ROW;
   Buffer *A = param("A", DT_F16, 2, I(64), I(32), 64 * 32),
          *B = param("B", DT_F16, 2, I(48), I(32), 48 * 32);
@@ -235,7 +235,7 @@ END_TEST
 
 // Per-thread arrays, vectorized loops of any width, nested parallel loops.
 START_TEST(local_arrays) {
-  bench_begin(LEVEL_TILE, 32, 1, 1);
+  lower_begin(32, 1, 1);
   Buffer *A = param("A", DT_F16, 2, I(32), I(12), 32 * 12),
          *C = param("C", DT_F32, 2, I(32), I(12), 32 * 12);
   Buffer *S = buffer("S", DT_F16, SC_SHARED, 2, I(32), I(12)),
