@@ -17,8 +17,7 @@ typedef struct {
   Arena *arena;
   VEC(Life) lives;
   int position;
-  int outer_begin;  // position where the outermost loop around here began; -1 outside loops
-  VEC(int) in_loop; // indices of lives accessed in the outermost loop
+  int outer_begin; // position where the outermost loop around here began; -1 outside loops
 } Scan;
 
 static void touch(void *ctx, const Access *acc) {
@@ -28,8 +27,7 @@ static void touch(void *ctx, const Access *acc) {
     if (l->buf != acc->region.buf) continue;
     int at = s->outer_begin >= 0 ? s->outer_begin : s->position;
     if (l->first > l->last) l->first = at;
-    l->last = s->position;
-    if (s->outer_begin >= 0) vec_push(s->arena, &s->in_loop, i);
+    l->last = s->position; // all tiles of a loop meet at its beginning, which is enough
   }
 }
 
@@ -46,10 +44,7 @@ static void scan(Scan *s, Stmt *x) {
     scan(s, x->u.branch.yes);
     scan(s, x->u.branch.no);
   }
-  if (!outermost) return;
-  for (int i = 0; i < s->in_loop.len; i++) s->lives.data[s->in_loop.data[i]].last = s->position;
-  s->in_loop.len = 0;
-  s->outer_begin = -1;
+  if (outermost) s->outer_begin = -1;
 }
 
 static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }

@@ -88,6 +88,8 @@ static void count_own(void *ctx, Stmt *s) {
   if (s->kind == ST_OP && s->u.op.op == OP_SYNC) ((Placer *)ctx)->own++;
 }
 
+static void count_stmt(void *ctx, Stmt *s) { ++*(int *)ctx; }
+
 static void remark(Placer *p) {
   int placed = 0;
   for (int i = 0; i < p->placed.len; i++) placed += p->placed.data[i] != NULL;
@@ -114,8 +116,10 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);
   st_walk(k->body, count_own, &p);
+  int size = 0;
+  st_walk(k->body, count_stmt, &size);
   for (int step = 0; sync_find(&s); step++) {
-    if (step > 10000) die("sync: barriers do not separate %s", s.to->buf->name);
+    if (step > 100 + 10 * size) die("sync: barriers do not separate %s", s.to->buf->name);
     if (!separate(&p)) return;
   }
   prune(&p);
