@@ -93,8 +93,15 @@ static void visit_for(Place p, Stmt *s) {
       p.divergent = "loop bound";
     facts_push_loop(k->facts, s->u.loop.var[i], s->u.loop.min[i], s->u.loop.extent[i]);
   }
+  int whole = k->whole.len;
+  for (int i = 0; i < s->u.loop.nvars; i++) {
+    int64_t n;
+    if (ex_const(s->u.loop.min[i], &n) && ex_const(s->u.loop.extent[i], &n))
+      vec_push(k->c->arena, &k->whole, s->u.loop.var[i]);
+  }
   p.parallel = p.parallel || par;
   visit(p, s->u.loop.body);
+  k->whole.len = whole;
   facts_pop(k->facts, mark);
 }
 
@@ -102,9 +109,11 @@ static void visit_for(Place p, Stmt *s) {
 static void visit_branch(Place p, Expr *cond, Stmt *body) {
   Check *k = p.k;
   if (!body || facts_prove(k->facts, ex_un(k->c->arena, UN_NOT, cond))) return;
-  int mark = facts_mark(k->facts);
+  int mark = facts_mark(k->facts), from = k->whole_from;
   facts_push_cond(k->facts, cond);
+  k->whole_from = k->whole.len;
   visit(p, body);
+  k->whole_from = from;
   facts_pop(k->facts, mark);
 }
 
@@ -176,10 +185,24 @@ static void check_tiles(Check *k) {
   }
 }
 
+static void start_whole(Check *k) {
+  const Kernel *kernel = k->kernel;
+  int64_t n;
+  for (int d = 0; d < 3; d++)
+    if (kernel->block[d] && ex_const(kernel->grid[d], &n))
+      vec_push(k->c->arena, &k->whole, kernel->block[d]);
+  vec_push(k->c->arena, &k->whole, kernel->thread);
+}
+
 void pass_check(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *kernel = p->kernels.data[i];
-    Check k = {p, kernel, c, facts_new(c->arena, p, kernel), uniform_new(c->arena, p, kernel)};
+    Check k = {.program = p,
+               .kernel = kernel,
+               .c = c,
+               .facts = facts_new(c->arena, p, kernel),
+               .uniform = uniform_new(c->arena, p, kernel)};
+    start_whole(&k);
     check_launch(&k);
     check_tiles(&k);
     Place place = {.k = &k};

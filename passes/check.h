@@ -11,6 +11,10 @@ typedef struct {
   PassCtx *c;
   Facts *facts;
   Uniform *uniform;
+  // From whole_from on: variables that take every value of a constant range, in all combinations,
+  // at the statement visited. A condition around it hides those of the loops around the condition.
+  VEC(Var *) whole;
+  int whole_from;
 } Check;
 
 /* check_gemm.c */

@@ -12,13 +12,47 @@ static bool outside(Check *k, Expr *x, int64_t limit) {
   return lo <= hi && (lo >= limit || hi < 0); // lo > hi: never run
 }
 
+static bool is_whole(const Check *k, const Expr *x) {
+  for (int i = k->whole_from; x->kind == EX_VAR && i < k->whole.len; i++)
+    if (k->whole.data[i] == x->u.var) return true;
+  return false;
+}
+
+// Adds coeff * [lo, hi] to the range at `sum`; false where it overflows.
+static bool add_range(int64_t coeff, int64_t lo, int64_t hi, int64_t sum[2]) {
+  int64_t a, b;
+  if (__builtin_mul_overflow(coeff, coeff > 0 ? lo : hi, &a)) return false;
+  if (__builtin_mul_overflow(coeff, coeff > 0 ? hi : lo, &b)) return false;
+  return !__builtin_add_overflow(sum[0], a, &sum[0]) && !__builtin_add_overflow(sum[1], b, &sum[1]);
+}
+
+// Does x leave 0..limit-1 in some iteration that surely comes? Then *at is a value outside that it
+// takes: bounds of a sum of variables are met where each takes every value of its range.
+static bool strays(Check *k, Expr *x, int64_t limit, int64_t *at) {
+  Affine f = ex_affine(k->c->arena, x);
+  int64_t sum[2] = {f.constant, f.constant}, lo, hi;
+  for (int i = 0; i < f.n; i++) {
+    if (!is_whole(k, f.term[i])) return false;
+    facts_bounds(k->facts, f.term[i], &lo, &hi);
+    if (lo > hi || !add_range(f.coeff[i], lo, hi, sum)) return false;
+  }
+  *at = sum[0] < 0 ? sum[0] : sum[1];
+  return sum[0] < 0 || sum[1] >= limit;
+}
+
 static void check_index(Check *k, const Buffer *b, Expr **idx, int n, Span span) {
-  int64_t extent;
+  int64_t extent, at;
   if (b->scope == SC_GLOBAL) return;
   for (int d = 0; d < n; d++) {
-    if (!ex_const(b->shape[d], &extent) || !outside(k, idx[d], extent)) continue;
-    diag_report(k->c->diags, DIAG_INDEX_RANGE, idx[d]->span.file ? idx[d]->span : span,
+    if (!ex_const(b->shape[d], &extent)) continue;
+    bool some = strays(k, idx[d], extent, &at);
+    if (!some && !outside(k, idx[d], extent)) continue;
+    Span own = idx[d]->span; // that of a variable is where it is declared
+    bool inside = own.file == span.file && own.lo >= span.lo && own.hi <= span.hi;
+    diag_report(k->c->diags, DIAG_INDEX_RANGE, inside ? own : span,
                 ir_expr_str(k->c->arena, idx[d]), d, b->name, (long long)extent - 1);
+    if (some && idx[d]->kind != EX_INT)
+      diag_note(k->c->diags, span, "it reaches %lld", (long long)at);
     diag_note(k->c->diags, b->span, "%s is declared here", b->name);
   }
 }
@@ -34,7 +68,21 @@ static void check_load(void *ctx, Expr *x) {
     check_index(v->k, x->u.load.buf, x->u.load.idx, x->u.load.n, x->span.file ? x->span : v->span);
 }
 
-static void check_slot(void *ctx, Expr **slot) { ex_walk(*slot, check_load, ctx); }
+static void find_choice(void *ctx, Expr *x) {
+  bool logical = x->kind == EX_BINARY && (x->u.bin.op == BIN_AND || x->u.bin.op == BIN_OR);
+  if (x->kind == EX_SELECT || logical) *(bool *)ctx = true;
+}
+
+// Beside a choice a load may not come in every iteration.
+static void check_slot(void *ctx, Expr **slot) {
+  Check *k = ((Visit *)ctx)->k;
+  int from = k->whole_from;
+  bool choice = false;
+  ex_walk(*slot, find_choice, &choice);
+  if (choice) k->whole_from = k->whole.len;
+  ex_walk(*slot, check_load, ctx);
+  k->whole_from = from;
+}
 
 void check_exprs(Check *k, Stmt *s) {
   Visit v = {k, s->span};
@@ -53,9 +101,10 @@ void check_region(Check *k, const Region *r, Span span) {
     if (!ex_const(r->buf->shape[d], &size)) continue;
     Expr *end = ex_add(a, r->min[d], r->extent[d]);
     facts_bounds(k->facts, end, &lo, &hi);
-    bool over = lo > size;
+    bool over = lo > size || strays(k, end, size + 1, &lo);
     facts_bounds(k->facts, r->min[d], &lo, &hi);
-    bool under = hi < 0, empty = ex_const(r->extent[d], &extent) && extent < 0;
+    bool under = hi < 0 || strays(k, r->min[d], size + 1, &lo);
+    bool empty = ex_const(r->extent[d], &extent) && extent < 0;
     if (!over && !under && !empty) continue;
     diag_report(k->c->diags, DIAG_REGION_RANGE, span, ir_expr_str(a, r->min[d]),
                 ir_expr_str(a, end), d, r->buf->name, (long long)size);
