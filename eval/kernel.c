@@ -237,7 +237,10 @@ Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params) {
       env_put(ev, params, a.param->name, (Val){.kind = V_ERROR});
   }
   Result r = {v_none(), f->span};
-  if (ev_protect(ev, run_body, f)) r.result = ev->ret;
+  if (ev_protect(ev, run_body, f)) {
+    r.result = ev->ret;
+    if (r.result.kind != V_NONE) r.at = ev->ret_at;
+  }
   if (!ev->needed.len && diag_errors(ev->diags) == errors) (void)ev_protect(ev, finish_eager, &r);
   ev->env = saved;
   return trace_end(ev, errors);
