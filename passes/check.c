@@ -32,6 +32,29 @@ static bool collective(const Stmt *s) {
          s->u.op.arg[1].region->buf->scope != SC_LOCAL;
 }
 
+static void want_uniform(Check *k, const char *what, Expr *x, Span span) {
+  if (!uniform_expr(k->uniform, x))
+    diag_report(k->c->diags, DIAG_TILE_VARYING, span, what, ir_expr_str(k->c->arena, x));
+}
+
+// What all threads do together takes the same operands from each of them.
+static void check_operands(Check *k, Stmt *s) {
+  OpCode op = s->u.op.op;
+  const OpInfo *info = op_info(op);
+  for (int i = 0; i < info->nargs; i++) {
+    const Region *r = s->u.op.arg[i].region;
+    if (info->arg[i].kind == ARG_INT) continue;
+    if (info->arg[i].kind == ARG_EXPR) {
+      want_uniform(k, op_words(op), s->u.op.arg[i].expr, s->span);
+      continue;
+    }
+    for (int d = 0; r && d < r->n; d++) {
+      want_uniform(k, op_words(op), r->min[d], s->span);
+      want_uniform(k, op_words(op), r->extent[d], s->span);
+    }
+  }
+}
+
 static void visit_op(Place p, Stmt *s) {
   Check *k = p.k;
   OpCode op = s->u.op.op;
@@ -43,6 +66,7 @@ static void visit_op(Place p, Stmt *s) {
     diag_report(k->c->diags, DIAG_TILE_IN_PARALLEL, s->span, op_words(op));
   else if (collective(s) && p.divergent)
     diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, op_words(op), p.divergent);
+  else if (collective(s)) check_operands(k, s);
   if (op == OP_GEMM) check_gemm(k, s);
   if (op == OP_COPY || op == OP_ATOMIC_TILE) check_copy(k, s);
   if (op == OP_ATOMIC || op == OP_ATOMIC_TILE) check_atomic(k, s);
@@ -83,6 +107,10 @@ static void visit_for(Place p, Stmt *s) {
       diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, "a Parallel loop", p.divergent);
   }
   int mark = facts_mark(k->facts);
+  for (int i = 0; par && !p.parallel && i < s->u.loop.nvars; i++) {
+    want_uniform(k, "T.Parallel", s->u.loop.min[i], s->span);
+    want_uniform(k, "T.Parallel", s->u.loop.extent[i], s->span);
+  }
   for (int i = 0; i < s->u.loop.nvars; i++) {
     int64_t lo, hi;
     facts_bounds(k->facts, s->u.loop.extent[i], &lo, &hi);
