@@ -145,10 +145,8 @@ void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
     break;
   }
   case ST_FOR:
-    if (s->u.loop.loop == LOOP_PARALLEL)
-      lower_parallel(l, s, out);
-    else if (!gemm_pipeline(l, s, out))
-      lower_for(l, s, out);
+    if (s->u.loop.loop == LOOP_PARALLEL) lower_parallel(l, s, out);
+    else lower_for(l, s, out);
     break;
   case ST_IF: lower_branch(l, s, out); break;
   case ST_LET: {

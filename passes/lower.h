@@ -140,13 +140,8 @@ bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);
 bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy loop's body
 
-/* gemm.c, gemm_load.c: ALREADY WRITTEN and committed (passes/gemm.h); adapt there, do not write
- * anew */
+/* gemm.c */
 
 void gemm_lower(Lower *l, Stmt *s, Stmt *out);
-
-/* gemm_pipe.c */
-
-bool gemm_pipeline(Lower *l, Stmt *loop, Stmt *out); // false: not such a loop, nothing emitted
 
 #endif
