@@ -189,10 +189,9 @@ static Range derived_range(Facts *f, int number) {
 
 // Pushed conditions on the atom alone.
 static void narrow(Facts *f, int number, Range *r) {
-  for (int i = 0; i < f->stack.len; i++) {
-    const FactEntry *e = &f->stack.data[i];
+  for (const Mention *m = atom_at(f, number)->facts; m; m = m->older) {
+    const FactEntry *e = &f->stack.data[m->fact];
     if ((e->kind != FACT_GE && e->kind != FACT_EQ) || e->aff->n != 1) continue;
-    if (e->aff->t[0].atom != number) continue;
     int64_t k = e->aff->t[0].coeff, c = e->aff->c; // k * atom + c >= 0
     if (k > 0 || e->kind == FACT_EQ) {
       int64_t lo = k > 0 ? -floor_div64(c, k) : -floor_div64(-c, -k);
@@ -290,8 +289,9 @@ static void eliminate(Search *s, int i, FactKind kind, const Aff *c) {
 }
 
 static void eliminate_by_facts(Search *s, int i) {
-  for (int k = s->f->stack.len; k-- > 0 && !enough(s);) {
-    const FactEntry e = s->f->stack.data[k];
+  const Mention *m = atom_at(s->f, s->x->t[i].atom)->facts;
+  for (; m && !enough(s); m = m->older) {
+    const FactEntry e = s->f->stack.data[m->fact];
     if (e.kind == FACT_GE || e.kind == FACT_EQ) eliminate(s, i, e.kind, e.aff);
   }
   FactKind kind;
@@ -312,10 +312,11 @@ static void eliminate_product(Search *s, int i, const Atom *a) {
       aff_copy(&rest, &next);
     }
     if (low_of_sum(s->f, &rest) < 0) continue; // NO_LO too
-    for (int j = s->f->stack.len; j-- > 0 && !enough(s);) {
-      const FactEntry e = s->f->stack.data[j];
+    const Mention *m = atom_at(s->f, a->factor[k])->facts;
+    for (; m && !enough(s); m = m->older) {
+      const FactEntry e = s->f->stack.data[m->fact];
       Aff c;
-      if ((e.kind != FACT_GE && e.kind != FACT_EQ) || !aff_coeff(e.aff, a->factor[k])) continue;
+      if (e.kind != FACT_GE && e.kind != FACT_EQ) continue;
       if (aff_mul(s->f, &c, e.aff, &rest)) eliminate(s, i, e.kind, &c);
     }
   }

@@ -279,33 +279,28 @@ static int64_t sum_divisor(Facts *f, const Aff *x, int depth) {
   return g;
 }
 
-// What pushed congruences (aff % d == 0) and equalities add.
-static int64_t fact_divisor(Facts *f, const Aff *x, const FactEntry *e, int depth) {
-  int64_t best = 1;
-  for (int i = 0; i < x->n; i++) {
-    int64_t c = aff_coeff(e->aff, x->t[i].atom);
-    if (!c || x->t[i].coeff % c) continue;
-    Aff rest;
-    aff_copy(&rest, x);
-    if (!aff_add(&rest, e->aff, -(x->t[i].coeff / c))) continue;
-    int64_t d = sum_divisor(f, &rest, depth - 1);
-    if (e->kind == FACT_CONG) { // x = rest + k * aff, and k * d divides the second
-      int64_t k;
-      d = gcd64(d, __builtin_mul_overflow(x->t[i].coeff / c, e->d, &k) ? e->d : k);
-    }
-    best = both_divide(best, d);
-    if (!best) return 0;
-  }
-  return best;
+// What a pushed congruence (aff % d == 0) or equality adds by taking the place of term i of x.
+static int64_t fact_divisor(Facts *f, const Aff *x, int i, const FactEntry *e, int depth) {
+  int64_t c = aff_coeff(e->aff, x->t[i].atom), k;
+  Aff rest;
+  if (x->t[i].coeff % c) return 1;
+  aff_copy(&rest, x);
+  if (!aff_add(&rest, e->aff, -(x->t[i].coeff / c))) return 1;
+  int64_t d = sum_divisor(f, &rest, depth - 1);
+  if (e->kind == FACT_EQ) return d;
+  // x = rest + (coeff / c) * aff, and (coeff / c) * d divides the second
+  return gcd64(d, __builtin_mul_overflow(x->t[i].coeff / c, e->d, &k) ? e->d : k);
 }
 
 int64_t aff_divisor(Facts *f, const Aff *x, int depth) {
   if (depth <= 0) return x->n ? 1 : x->c < 0 ? -x->c : x->c;
   int64_t best = sum_divisor(f, x, depth);
-  for (int i = f->stack.len; i-- > 0 && best;) {
-    const FactEntry e = f->stack.data[i];
-    if (e.kind == FACT_CONG || e.kind == FACT_EQ)
-      best = both_divide(best, fact_divisor(f, x, &e, depth));
+  for (int i = 0; i < x->n; i++) {
+    for (const Mention *m = atom_at(f, x->t[i].atom)->facts; m && best; m = m->older) {
+      const FactEntry e = f->stack.data[m->fact];
+      if (e.kind == FACT_CONG || e.kind == FACT_EQ)
+        best = both_divide(best, fact_divisor(f, x, i, &e, depth));
+    }
   }
   return best;
 }

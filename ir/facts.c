@@ -25,7 +25,13 @@ void facts_pop(Facts *f, int mark) {
   if (mark < 0 || mark > f->stack.len) die("facts_pop to a mark of another stack");
   while (f->stack.len > mark) {
     const FactEntry *e = &f->stack.data[--f->stack.len];
-    if (e->kind != FACT_RANGE) continue;
+    if (e->kind != FACT_RANGE) {
+      for (int i = 0; e->aff && i < e->aff->n; i++) {
+        Atom *term = atom_at(f, e->aff->t[i].atom);
+        term->facts = term->facts->older;
+      }
+      continue;
+    }
     Atom *a = atom_at(f, e->atom);
     a->vlo = e->lo;
     a->vhi = e->hi;
@@ -35,6 +41,12 @@ void facts_pop(Facts *f, int mark) {
 }
 
 static void push(Facts *f, FactEntry e) {
+  for (int i = 0; e.kind != FACT_RANGE && e.aff && i < e.aff->n; i++) {
+    Mention *m = NEW(f->arena, Mention);
+    Atom *term = atom_at(f, e.aff->t[i].atom);
+    *m = (Mention){f->stack.len, term->facts};
+    term->facts = m;
+  }
   vec_push(f->arena, &f->stack, e);
   f->version++;
 }

@@ -32,6 +32,13 @@ typedef enum {
   AT_OTHER,  // any other integer expression
 } AtomKind;
 
+// Facts about an atom: places in the stack, newest first.
+typedef struct Mention Mention;
+struct Mention {
+  int fact;
+  Mention *older;
+};
+
 typedef struct {
   AtomKind kind;
   Expr *expr; // AT_VAR, AT_OTHER; else built on demand
@@ -42,6 +49,7 @@ typedef struct {
   int64_t vlo, vhi; // AT_VAR: its pushed range
   int64_t lo, hi;   // cached bounds, good at `version`
   Aff *let;        // AT_VAR: its value, while a let of it is pushed
+  Mention *facts;  // GE, EQ, NE and CONG ones with the atom among their terms
   uint32_t version;
   bool busy;
   uint64_t hash;

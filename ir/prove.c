@@ -56,13 +56,12 @@ static bool never_multiple(Facts *f, const Aff *x, int64_t m, int depth) {
   if (rest.c % g) return true;
   int64_t lo = aff_lower(f, &rest, NO_HI, 1), hi = aff_upper(f, &rest, 1);
   if (lo != NO_LO && hi != NO_HI && floor_div64(hi, m) == floor_div64(lo - 1, m)) return true;
-  for (int k = 0; k < f->stack.len && depth > 0; k++) {
-    const FactEntry e = f->stack.data[k];
-    if (e.kind != FACT_EQ) continue;
-    for (int i = 0; i < rest.n; i++) {
+  for (int i = 0; i < rest.n && depth > 0; i++) {
+    for (const Mention *u = atom_at(f, rest.t[i].atom)->facts; u; u = u->older) {
+      const FactEntry e = f->stack.data[u->fact];
       int64_t c = aff_coeff(e.aff, rest.t[i].atom);
       Aff next;
-      if (c != 1 && c != -1) continue;
+      if (e.kind != FACT_EQ || (c != 1 && c != -1)) continue;
       aff_copy(&next, &rest);
       if (aff_add(&next, e.aff, -c * rest.t[i].coeff) && never_multiple(f, &next, m, depth - 1))
         return true;
