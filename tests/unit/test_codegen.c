@@ -293,6 +293,18 @@ START_TEST(refusals) {
 }
 END_TEST
 
+START_TEST(more_bytes_than_64_bits_count) {
+  Var *n = size_param("n");
+  Buffer *C = buf_new(T.a, "C", DT_F32, SC_GLOBAL, (Expr *[]){V(n), V(n), V(n)}, 3, NO_SPAN);
+  C->align = 16;
+  vec_push(T.a, &T.p->params, (Param){.kind = PARAM_TENSOR, .name = "C", .buf = C});
+  T.k->grid[0] = I(1);
+  TextKernel k = loaded();
+  float *c = arena_alloc(T.a, 64);
+  check_says(k, (void *[]){c, &(int64_t){INT32_MAX}}, "C has more bytes than 64 bits count");
+}
+END_TEST
+
 START_TEST(scalars_by_abi_type) {
   static const DType types[] = {DT_BOOL, DT_I8, DT_U16, DT_I64, DT_F16, DT_BF16, DT_F32, DT_F64};
   Buffer *out = param("out", DT_F64, 8);
@@ -464,6 +476,7 @@ static void add_tests(TCase *t) {
   tcase_add_test(t, assume_traps_only_under_g);
   tcase_add_test(t, marks);
   tcase_add_test(t, refusals);
+  tcase_add_test(t, more_bytes_than_64_bits_count);
   tcase_add_test(t, scalars_by_abi_type);
   tcase_add_test(t, zero_before_launch);
   tcase_add_test(t, shared_memory_opt_in_from_need);
