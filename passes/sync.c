@@ -1,15 +1,9 @@
 // sync: block barriers (and waits for asynchronous copies) where two threads may touch the same
-// bytes with no barrier between, and nowhere else. Barriers are put one by one before the first
-// conflict that the walk finds, as far out as the two accesses' common block; then each that the
-// others make superfluous is taken out again.
+// bytes with no barrier between, and nowhere else. A barrier is put before the second access of the
+// first conflict that the walk meets, as far out as the two accesses' common block; the walk then
+// goes on from there. In loops, those that later ones made superfluous are taken out again.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
-
-typedef struct {
-  Sync *s;
-  VEC(Stmt *) placed; // barriers; NULL where one was taken out
-  int own;            // barriers that the program itself asked for
-} Placer;
 
 // First path entry that only some threads enter (or that they repeat unequally); -1: none.
 static int divergent(const Sync *s, const Pending *p) {
@@ -23,57 +17,46 @@ static int divergent(const Sync *s, const Pending *p) {
   return -1;
 }
 
-// Separates the two accesses of the conflict found, or makes the tree such that the next walk can.
-static bool separate(Placer *p) {
-  Sync *s = p->s;
-  const Pending *to = s->to;
-  int at = sync_common(s->from, to), d = divergent(s, to);
-  if (at == to->npath) {
-    sync_split_leaf(s);
-    return true;
-  }
-  if (d >= 0 && d < at) return sync_split(s, d);
-  if (to->path[at - 1]->kind != ST_BLOCK) at++; // a condition or bound against what is under it
-  Stmt *parent = to->path[at - 1], *x = to->path[at];
-  if (parent->kind != ST_BLOCK) die("sync: no block to put a barrier into");
-  if (s->kind == CONFLICT_WAIT) {
-    if (!s->from->commits) sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_COMMIT, to->span));
-    sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, to->span, (int64_t)0));
-    return true;
-  }
+static void resume(Sync *s, Stmt *block, int index) {
+  s->resume_block = block;
+  s->resume_index = index;
+}
+
+static void put_wait(Sync *s, Stmt *parent, Stmt *x) {
+  Span span = s->to->span;
+  if (!s->from->commits) sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_COMMIT, span));
+  sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, span, (int64_t)0));
+}
+
+static void put_barrier(Sync *s, Stmt *parent, Stmt *x, int at) {
   // Right after a wait rather than late: a barrier there serves what the iteration issues next,
   // too.
   if (s->from->waited && s->from->path[at - 1] == parent) x = sync_next(parent, s->from->path[at]);
-  Stmt *b = st_op(s->a, OP_SYNC, to->span);
+  Stmt *b = st_op(s->a, OP_SYNC, s->to->span);
   sync_insert(s->a, parent, x, b);
-  vec_push(s->a, &p->placed, b);
+  vec_push(s->a, &s->placed, b);
+  resume(s, parent, sync_index(parent, b));
+}
+
+bool sync_separate(Sync *s) {
+  const Pending *to = s->to;
+  if (s->steps++ > s->max_steps) die("sync: barriers do not separate %s", to->buf->name);
+  int at = sync_common(s->from, to), d = divergent(s, to), n = to->npath;
+  if (at == n || (d >= 0 && d < at)) { // the tree changes
+    int child = at == n ? n - 1 : d;
+    resume(s, to->path[child - 1], sync_index(to->path[child - 1], to->path[child]));
+    if (at == n) sync_split_leaf(s);
+    else if (!sync_split(s, d)) return false;
+    s->uniform = uniform_new(s->a, s->program, s->kernel);
+    return true;
+  }
+  if (to->path[at - 1]->kind != ST_BLOCK) at++; // a condition or bound against what is under it
+  Stmt *parent = to->path[at - 1], *x = to->path[at];
+  if (parent->kind != ST_BLOCK) die("sync: no block to put a barrier into");
+  resume(s, parent, sync_index(parent, x));
+  if (s->kind == CONFLICT_WAIT) put_wait(s, parent, x);
+  else put_barrier(s, parent, x, at);
   return true;
-}
-
-typedef struct {
-  const Stmt *child;
-  Stmt *parent;
-  const Stmt *next;
-} Find;
-
-static void find_parent(void *ctx, Stmt *x) {
-  Find *f = ctx;
-  for (int i = 0; x->kind == ST_BLOCK && i < x->u.block.len; i++) {
-    if (x->u.block.data[i] != f->child) continue;
-    f->parent = x;
-    f->next = i + 1 < x->u.block.len ? x->u.block.data[i + 1] : NULL;
-  }
-}
-
-// Barriers that later ones made superfluous go.
-static void prune(Placer *p) {
-  for (int i = 0; i < p->placed.len; i++) {
-    Find f = {.child = p->placed.data[i]};
-    st_walk(p->s->kernel->body, find_parent, &f);
-    sync_remove(f.parent, f.child);
-    if (!sync_find(p->s)) p->placed.data[i] = NULL;
-    else sync_insert(p->s->a, f.parent, f.next, p->placed.data[i]);
-  }
 }
 
 static void blocks(void *ctx, Stmt *s) {
@@ -84,46 +67,38 @@ static void blocks(void *ctx, Stmt *s) {
   if (s->u.branch.no) s->u.branch.no = walk_block(a, s->u.branch.no);
 }
 
-static void count_own(void *ctx, Stmt *s) {
-  if (s->kind == ST_OP && s->u.op.op == OP_SYNC) ((Placer *)ctx)->own++;
+typedef struct {
+  int statements, barriers;
+} Size;
+
+static void count(void *ctx, Stmt *s) {
+  Size *n = ctx;
+  n->statements++;
+  n->barriers += s->kind == ST_OP && s->u.op.op == OP_SYNC;
 }
 
-static void count_stmt(void *ctx, Stmt *s) { ++*(int *)ctx; }
-
-static void remark(Placer *p) {
+static void remark(Sync *s, int own) {
   int placed = 0;
-  for (int i = 0; i < p->placed.len; i++) placed += p->placed.data[i] != NULL;
-  if (placed || p->own)
-    diag_remark(p->s->c->diags, p->s->kernel->span, "sync", "%d barriers, %d of them the program's",
-                placed + p->own, p->own);
-  for (int i = 0; i < p->placed.len; i++)
-    if (p->placed.data[i])
-      diag_remark(p->s->c->diags, p->placed.data[i]->span, "sync", "a barrier before this");
+  for (int i = 0; i < s->placed.len; i++) placed += s->placed.data[i] != NULL;
+  if (placed || own)
+    diag_remark(s->c->diags, s->kernel->span, "sync", "%d barriers, %d of them the program's",
+                placed + own, own);
+  for (int i = 0; i < s->placed.len; i++)
+    if (s->placed.data[i])
+      diag_remark(s->c->diags, s->placed.data[i]->span, "sync", "a barrier before this");
 }
 
 static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
   Var *other = var_new(a, "other", k->thread->type, VAR_THREAD, NO_SPAN);
-  Sync s = {.c = c,
-            .a = a,
-            .program = program,
-            .kernel = k,
-            .other = other,
-            .lets = {.arena = a},
-            .exact = {.arena = a},
-            .twins = {.arena = a}};
-  Placer p = {.s = &s};
+  Sync s = {.c = c, .a = a, .program = program, .kernel = k, .other = other};
+  s.lets.arena = s.exact.arena = s.twins.arena = a;
+  Size size = {0};
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);
-  st_walk(k->body, count_own, &p);
-  int size = 0;
-  st_walk(k->body, count_stmt, &size);
-  for (int step = 0; sync_find(&s); step++) {
-    if (step > 100 + 10 * size) die("sync: barriers do not separate %s", s.to->buf->name);
-    if (!separate(&p)) return;
-  }
-  prune(&p);
-  remark(&p);
+  st_walk(k->body, count, &size);
+  s.max_steps = 100 + 10 * size.statements;
+  if (sync_run(&s)) remark(&s, size.barriers);
 }
 
 void pass_sync(Program *p, PassCtx *c) {

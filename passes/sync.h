@@ -78,6 +78,12 @@ typedef struct {
   VEC(Shape *) shapes;
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
+  int loops;                // loops around whose bodies are being walked repeatedly
+  Stmt *resume_block;       // where the walk goes on once a conflict was separated
+  int resume_index;
+  VEC(Stmt *) placed; // barriers put in; NULL where one was taken out
+  int steps, max_steps;
+  bool failed;
   Conflict kind;
 } Sync;
 
@@ -141,9 +147,15 @@ bool sync_repeats(Sync *s, const Pending *b);
 
 /* sync_flow.c */
 
-// Walks the kernel; true when some pair of accesses conflicts without a barrier (or wait) between:
-// s->from and s->to.
-bool sync_find(Sync *s);
+// Walks the kernel and has every conflict separated. False after reporting one that cannot be.
+bool sync_run(Sync *s);
+
+/* sync.c */
+
+// Separates the two accesses of the conflict found, or makes the tree such that the next walk can:
+// the walk goes on at s->resume_block, child s->resume_index. False after reporting that it cannot
+// be done.
+bool sync_separate(Sync *s);
 
 /* sync_place.c */
 
@@ -154,6 +166,9 @@ void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s);
 // The statement after x; NULL when x is the last.
 Stmt *sync_next(const Stmt *parent, const Stmt *x);
 void sync_remove(Stmt *parent, const Stmt *s);
+int sync_index(const Stmt *parent, const Stmt *x);
+// the block under root that x is a child of; NULL: none
+Stmt *sync_parent(Stmt *root, const Stmt *x);
 
 /* sync_split.c */
 

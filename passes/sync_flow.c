@@ -50,6 +50,31 @@ static bool merge(Sync *s, State *into, const State *x) {
   return grown;
 }
 
+// What the walk carries, to come back to.
+typedef struct {
+  State state;
+  int facts, lets, exact, unknown, conds, path;
+} Snap;
+
+static Snap save(Sync *s) {
+  return (Snap){copy_state(s, &s->state), facts_mark(s->facts), s->lets.from.len, s->exact.from.len,
+                s->unknown.len,           s->conds.len,         s->path.len};
+}
+
+// Forgets the conflict as well.
+static void restore(Sync *s, const Snap *to) {
+  s->state = copy_state(s, &to->state);
+  facts_pop(s->facts, to->facts);
+  s->lets.from.len = s->lets.to.len = to->lets;
+  s->exact.from.len = s->exact.to.len = to->exact;
+  s->unknown.len = to->unknown;
+  s->conds.len = to->conds;
+  s->path.len = to->path;
+  s->loops = 0;
+  s->from = s->to = NULL;
+  s->resume_block = NULL;
+}
+
 static bool flying(const Pending *p) { return p->async && !p->waited; }
 
 static void barrier(Sync *s) {
@@ -311,27 +336,56 @@ static void repeat(Sync *s, Stmt *x, bool enters) {
   cross(s, x, &exits, &s->state, true);
 }
 
+static void visit_again(Sync *s, Stmt *x) {
+  int mark = facts_mark(s->facts);
+  // Asked before the loop is among the facts, which hold inside it.
+  Expr *extent = subst_expr(&s->lets, x->u.loop.extent[0]);
+  bool enters = facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), extent));
+  facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]), extent);
+  s->loops++;
+  repeat(s, x, enters);
+  s->loops--;
+  facts_pop(s->facts, mark);
+}
+
+// Barriers inside a loop that others, found later, made superfluous go.
+static void prune(Sync *s, Stmt *x, const Snap *entry) {
+  bool settled = true;
+  for (int i = 0; i < s->placed.len; i++) {
+    Stmt *b = s->placed.data[i], *parent = b ? sync_parent(x, b) : NULL;
+    if (!parent) continue;
+    Stmt *next = sync_next(parent, b);
+    sync_remove(parent, b);
+    restore(s, entry);
+    visit_again(s, x);
+    settled = !s->from;
+    if (settled) s->placed.data[i] = NULL;
+    else sync_insert(s->a, parent, next, b);
+    s->from = NULL;
+  }
+  if (settled) return;
+  restore(s, entry);
+  visit_again(s, x);
+}
+
 static void visit_for(Sync *s, Stmt *x) {
   visit_accesses(s, x);
   State all = {0};
   int mark = facts_mark(s->facts);
   bool gathered = gather(s, x, &all);
   facts_pop(s->facts, mark);
+  if (gathered && s->collect) {
+    merge(s, s->collect, &all);
+    return;
+  }
   if (gathered) {
-    if (s->collect) {
-      merge(s, s->collect, &all);
-      return;
-    }
     for (int i = 0; i < all.len && !s->from; i++) check(s, all.data[i]);
     for (int i = 0; i < all.len && !s->from; i++) add(s, &s->state, as_pending(s, all.data[i]));
     return;
   }
-  // Asked before the loop is among the facts, which hold inside it.
-  Expr *extent = subst_expr(&s->lets, x->u.loop.extent[0]);
-  bool enters = facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), extent));
-  facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]), extent);
-  repeat(s, x, enters);
-  facts_pop(s->facts, mark);
+  Snap entry = save(s);
+  visit_again(s, x);
+  if (!s->loops && !s->from) prune(s, x, &entry);
 }
 
 static void visit_if(Sync *s, Stmt *x) {
@@ -375,13 +429,61 @@ static void visit_op(Sync *s, Stmt *x) {
   else visit_accesses(s, x);
 }
 
+/* blocks: where the walk goes on after a conflict */
+
+// Barriers of ours between a new one and the statement whose conflict asked for it: they were put
+// there without knowing of it.
+static void drop_later(Sync *s, Stmt *x, int from, const Stmt *until) {
+  for (int j = from; j < x->u.block.len && x->u.block.data[j] != until; j++) {
+    for (int i = 0; i < s->placed.len; i++) {
+      if (s->placed.data[i] != x->u.block.data[j]) continue;
+      s->placed.data[i] = NULL;
+      sync_remove(x, x->u.block.data[j--]);
+      break;
+    }
+  }
+}
+
+// The child of block x to walk again; -1 when the change lies further out.
+static int resume_at(Sync *s, Stmt *x, int current, const Stmt *child) {
+  if (s->resume_block == x) {
+    int at = s->resume_index < current ? s->resume_index : current;
+    drop_later(s, x, s->resume_index + 1, child);
+    return at;
+  }
+  for (int i = s->to->npath - 1; i >= 0; i--) {
+    if (s->to->path[i] == x) return -1;
+    if (s->to->path[i] == s->resume_block) return current;
+  }
+  return -1;
+}
+
+static void visit_block(Sync *s, Stmt *x) {
+  VEC(Snap) snaps = {0};
+  bool saves = !s->loops && !s->collect;
+  for (int i = 0; i < x->u.block.len && !s->failed; i++) {
+    Stmt *child = x->u.block.data[i];
+    if (saves) vec_push(s->a, &snaps, save(s));
+    visit(s, child);
+    if (!s->from) continue;
+    if (!saves) return;
+    if (!s->resume_block && !sync_separate(s)) s->failed = true;
+    int at = s->failed ? -1 : resume_at(s, x, i, child);
+    if (at < 0) return;
+    restore(s, &snaps.data[at]);
+    snaps.len = at;
+    i = at - 1;
+  }
+}
+
 static void visit(Sync *s, Stmt *x) {
-  if (!x || s->from) return;
+  if (!x || s->from || s->failed) return;
   int lets = s->lets.from.len, mark = facts_mark(s->facts);
   vec_push(s->a, &s->path, x);
   switch (x->kind) {
   case ST_BLOCK:
-    for (int i = 0; i < x->u.block.len; i++) visit(s, x->u.block.data[i]);
+    visit_block(s, x);
+    if (s->from) return;
     s->lets.from.len = s->lets.to.len = lets;
     facts_pop(s->facts, mark);
     break;
@@ -401,15 +503,10 @@ static void note_wait(void *ctx, Stmt *x) {
     s->max_wait = (int)x->u.op.arg[0].i;
 }
 
-bool sync_find(Sync *s) {
+bool sync_run(Sync *s) {
   s->facts = facts_new(s->a, s->program, s->kernel);
   s->uniform = uniform_new(s->a, s->program, s->kernel);
-  s->state = (State){0};
-  s->from = s->to = NULL;
-  s->lets.from.len = s->lets.to.len = 0;
-  s->path.len = s->conds.len = s->around.len = 0;
-  s->max_wait = 0;
   st_walk(s->kernel->body, note_wait, s);
   visit(s, s->kernel->body);
-  return s->from != NULL;
+  return !s->failed;
 }

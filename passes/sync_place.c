@@ -8,14 +8,14 @@ int sync_common(const Pending *from, const Pending *to) {
   return n;
 }
 
-static int find(const Stmt *parent, const Stmt *x) {
+int sync_index(const Stmt *parent, const Stmt *x) {
   for (int i = 0; i < parent->u.block.len; i++)
     if (parent->u.block.data[i] == x) return i;
   die("sync: a statement is not in its block");
 }
 
 void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
-  int at = x ? find(parent, x) : parent->u.block.len;
+  int at = x ? sync_index(parent, x) : parent->u.block.len;
   vec_push(a, &parent->u.block, s);
   for (int i = parent->u.block.len - 1; i > at; i--)
     parent->u.block.data[i] = parent->u.block.data[i - 1];
@@ -23,13 +23,30 @@ void sync_insert(Arena *a, Stmt *parent, const Stmt *x, Stmt *s) {
 }
 
 Stmt *sync_next(const Stmt *parent, const Stmt *x) {
-  int at = find(parent, x) + 1;
+  int at = sync_index(parent, x) + 1;
   return at < parent->u.block.len ? parent->u.block.data[at] : NULL;
 }
 
 void sync_remove(Stmt *parent, const Stmt *s) {
-  int at = find(parent, s);
+  int at = sync_index(parent, s);
   for (int i = at; i + 1 < parent->u.block.len; i++)
     parent->u.block.data[i] = parent->u.block.data[i + 1];
   parent->u.block.len--;
+}
+
+typedef struct {
+  const Stmt *child;
+  Stmt *parent;
+} Find;
+
+static void find_parent(void *ctx, Stmt *x) {
+  Find *f = ctx;
+  for (int i = 0; x->kind == ST_BLOCK && i < x->u.block.len; i++)
+    if (x->u.block.data[i] == f->child) f->parent = x;
+}
+
+Stmt *sync_parent(Stmt *root, const Stmt *x) {
+  Find f = {x, NULL};
+  st_walk(root, find_parent, &f);
+  return f.parent;
 }
