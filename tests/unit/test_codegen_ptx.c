@@ -12,7 +12,8 @@ typedef struct {
   const char *asm_text; // without quotes and blanks
 } Row;
 
-#define COPY(kind, bytes) "cp.async." kind "[%0],[%1]," bytes ";::r(tlc_smem_addr(smem)),l(global):memory"
+#define COPY(kind, bytes) \
+  "cp.async." kind "[%0],[%1]," bytes ";::r(tlc_smem_addr(smem)),l(global):memory"
 #define FILL(kind, bytes) \
   "cp.async." kind "[%0],[%1]," bytes ",%2;::r(tlc_smem_addr(smem)),l(global),r(bytes):memory"
 #define CA "ca.shared.global"
@@ -56,7 +57,8 @@ static const Row rows[] = {
      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16{%0,%1},{%2,%3,%4,%5},{%6,%7},{%0,%1};"
      ":+r(rd[0]),+r(rd[1]):r(ra[0]),r(ra[1]),r(ra[2]),r(ra[3]),r(rb[0]),r(rb[1])"},
     {"tlc_mma_m16n8k8(float*d", MMA("m16n8k8", "f32.tf32.tf32.f32", "f")},
-    {"tlc_mma_m16n8k32(int32_t*d,constint8_t*a,constint8_t*b", MMA("m16n8k32", "s32.s8.s8.s32", "r")},
+    {"tlc_mma_m16n8k32(int32_t*d,constint8_t*a,constint8_t*b",
+     MMA("m16n8k32", "s32.s8.s8.s32", "r")},
     {"tlc_mma_m16n8k32(int32_t*d,constint8_t*a,constuint8_t*b",
      MMA("m16n8k32", "s32.s8.u8.s32", "r")},
     {"tlc_mma_m16n8k32(int32_t*d,constuint8_t*a,constint8_t*b",

@@ -1,5 +1,5 @@
-// Does a loop's mapping serve a fragment access? Where elements are held several times, a read needs
-// one of the copies on its own thread, a write must reach all of them.
+// Does a loop's mapping serve a fragment access? Where elements are held several times, a read
+// needs one of the copies on its own thread, a write must reach all of them.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
 #include "passes/lower.h"
