@@ -431,26 +431,9 @@ static void visit_op(Sync *s, Stmt *x) {
 
 /* blocks: where the walk goes on after a conflict */
 
-// Barriers of ours between a new one and the statement whose conflict asked for it: they were put
-// there without knowing of it.
-static void drop_later(Sync *s, Stmt *x, int from, const Stmt *until) {
-  for (int j = from; j < x->u.block.len && x->u.block.data[j] != until; j++) {
-    for (int i = 0; i < s->placed.len; i++) {
-      if (s->placed.data[i] != x->u.block.data[j]) continue;
-      s->placed.data[i] = NULL;
-      sync_remove(x, x->u.block.data[j--]);
-      break;
-    }
-  }
-}
-
 // The child of block x to walk again; -1 when the change lies further out.
-static int resume_at(Sync *s, Stmt *x, int current, const Stmt *child) {
-  if (s->resume_block == x) {
-    int at = s->resume_index < current ? s->resume_index : current;
-    drop_later(s, x, s->resume_index + 1, child);
-    return at;
-  }
+static int resume_at(const Sync *s, const Stmt *x, int current) {
+  if (s->resume_block == x) return s->resume_index < current ? s->resume_index : current;
   for (int i = s->to->npath - 1; i >= 0; i--) {
     if (s->to->path[i] == x) return -1;
     if (s->to->path[i] == s->resume_block) return current;
@@ -462,13 +445,12 @@ static void visit_block(Sync *s, Stmt *x) {
   VEC(Snap) snaps = {0};
   bool saves = !s->loops && !s->collect;
   for (int i = 0; i < x->u.block.len && !s->failed; i++) {
-    Stmt *child = x->u.block.data[i];
     if (saves) vec_push(s->a, &snaps, save(s));
-    visit(s, child);
+    visit(s, x->u.block.data[i]);
     if (!s->from) continue;
     if (!saves) return;
     if (!s->resume_block && !sync_separate(s)) s->failed = true;
-    int at = s->failed ? -1 : resume_at(s, x, i, child);
+    int at = s->failed ? -1 : resume_at(s, x, i);
     if (at < 0) return;
     restore(s, &snaps.data[at]);
     snaps.len = at;

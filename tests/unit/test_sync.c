@@ -441,6 +441,29 @@ START_TEST(random_programs) {
 }
 END_TEST
 
+// S and R are double buffers: one barrier between the first and the second statement serves both,
+// but the first conflict met asks for one before the third.
+START_TEST(superfluous) {
+  bench_begin(LEVEL_THREAD, 64, 1, 1);
+  Buffer *out = global("out", DT_I32, 64);
+  Buffer *S = flat("S", DT_I32, SC_SHARED, 128), *R = flat("R", DT_I32, SC_SHARED, 128);
+  Buffer *acc = flat("acc", DT_I32, SC_LOCAL, 1);
+  Var *k = loop_var("k");
+  Expr *now = mul(rem(V(k), 2), 64), *next = mul(rem(add(V(k), I(1)), 2), 64);
+  Stmt *body = block();
+  put(body, store(S, add(now, tx()), add(tx(), V(k))));
+  put(body, store(acc, I(0), bin(BIN_ADD, at(acc, I(0)), at(R, add(now, flip(tx()))))));
+  put(body, store(R, add(next, tx()), at(S, add(now, flip(tx())))));
+  put(T.k->body, store(acc, I(0), ex_int(T.a, DT_I32, 0)));
+  put(T.k->body, store(R, tx(), ex_int(T.a, DT_I32, 5)));
+  put(T.k->body, loop(LOOP_SERIAL, k, I(0), I(9), body));
+  put(T.k->body, store(out, tx(), at(acc, I(0))));
+  synced(true);
+  ck_assert_int_eq(count(first_loop(), OP_SYNC), 1);
+  arena_free(T.a);
+}
+END_TEST
+
 /* smem */
 
 START_TEST(lifetimes) {
@@ -532,6 +555,7 @@ int main(void) {
                                 thread_private,
                                 global_memory,
                                 symbolic_rows,
+                                superfluous,
                                 random_programs,
                                 lifetimes,
                                 lifetimes_in_loops,
