@@ -50,13 +50,26 @@ typedef struct {
   int thread;
 } Hit;
 
-typedef struct {
+typedef struct Shape Shape;
+struct Shape {
   const Pending *acc; // its guards and private variables
   Expr *rest;         // of these and the thread alone
   bool exact;         // enumerated; else only facts bound it
   VEC(Hit) hits;
   int64_t lo, hi; // all bits touched lie in [lo, hi)
-} Shape;
+  Shape *next;    // of its bucket
+};
+
+// An answer of sync_overlap, kept: walks ask again and again.
+typedef struct Overlap Overlap;
+struct Overlap {
+  const Shape *x, *y;
+  int64_t shift;
+  bool any, answer;
+  Overlap *next;
+};
+
+enum { SYNC_BUCKETS = 256 };
 
 typedef struct {
   PassCtx *c;
@@ -75,7 +88,8 @@ typedef struct {
   Privates around; // loops around whose iterations are taken all at once
   State state;
   State *collect; // when set: accesses go here and are not checked
-  VEC(Shape *) shapes;
+  Shape *shapes[SYNC_BUCKETS];
+  Overlap *overlaps[SYNC_BUCKETS];
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
   int loops;                // loops around whose bodies are being walked repeatedly

@@ -86,12 +86,29 @@ static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest) {
   return true;
 }
 
+typedef struct {
+  uint64_t h;
+} Hash;
+
+static void hash_node(void *ctx, Expr *x) {
+  Hash *k = ctx;
+  uint64_t one = (uint64_t)x->kind << 8 ^ (uint64_t)x->type;
+  if (x->kind == EX_INT) one ^= (uint64_t)x->u.i << 16;
+  if (x->kind == EX_VAR) one ^= (uint64_t)(uintptr_t)x->u.var;
+  if (x->kind == EX_BINARY) one ^= (uint64_t)x->u.bin.op << 4;
+  k->h = (k->h ^ one) * UINT64_C(0x9e3779b97f4a7c15);
+  k->h ^= k->h >> 29;
+}
+
 const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread) {
-  for (int i = 0; i < s->shapes.len; i++)
-    if (same_shape(s->shapes.data[i], acc, rest)) return s->shapes.data[i];
+  Hash k = {(uint64_t)acc->count};
+  ex_walk(rest, hash_node, &k);
+  Shape **bucket = &s->shapes[k.h % SYNC_BUCKETS];
+  for (Shape *q = *bucket; q; q = q->next)
+    if (same_shape(q, acc, rest)) return q;
   Shape *p = NEW(s->a, Shape);
-  *p = (Shape){.acc = acc, .rest = rest};
-  vec_push(s->a, &s->shapes, p);
+  *p = (Shape){.acc = acc, .rest = rest, .next = *bucket};
+  *bucket = p;
   p->exact = feasible(s, acc, p);
   if (!p->exact) return p;
   Run *r = NEW(s->a, Run);
@@ -118,7 +135,7 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
 static int64_t gcd(int64_t x, int64_t y) { return y ? gcd(y, x % y) : x; }
 static int64_t mag(int64_t x) { return x < 0 ? -x : x; }
 
-bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
+static bool overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
   enum { MAP_LIMIT = 1 << 20, NONE = -1, SEVERAL = -2 };
   int64_t wx = dt_bits(x->acc->buf->dtype) * x->acc->count,
           wy = dt_bits(y->acc->buf->dtype) * y->acc->count;
@@ -141,6 +158,18 @@ bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool a
       if (owner[u] != NONE && (any || owner[u] != h->thread)) return true;
   }
   return false;
+}
+
+bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
+  uint64_t h = (uint64_t)(uintptr_t)x * 3 ^ (uint64_t)(uintptr_t)y ^ (uint64_t)shift << 4;
+  h *= UINT64_C(0x9e3779b97f4a7c15);
+  Overlap **bucket = &s->overlaps[h >> 32 & (SYNC_BUCKETS - 1)];
+  for (const Overlap *o = *bucket; o; o = o->next)
+    if (o->x == x && o->y == y && o->shift == shift && o->any == any) return o->answer;
+  Overlap *o = NEW(s->a, Overlap);
+  *o = (Overlap){x, y, shift, any, overlap(s, x, y, shift, any), *bucket};
+  *bucket = o;
+  return o->answer;
 }
 
 bool sync_repeats(Sync *s, const Pending *b) {
