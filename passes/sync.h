@@ -80,6 +80,7 @@ typedef struct {
   Facts *facts;
   Var *other;               // the thread of a pending access
   VEC(const Var *) unknown; // lets whose values come from memory
+  VEC(const Var *) fixed;   // lets of one value in the whole block: kept as they are
   Subst lets;               // lets of the path, expanded
   Subst exact;              // loop variables whose value is fixed during an exact pass
   Subst twins;              // loop variable -> its stand-in in pending accesses
@@ -132,7 +133,7 @@ enum { TAPE_MAX = 512, TAPE_VARS = 16 };
 typedef struct {
   Expr *expr;
   int arg[3]; // earlier operations; of a variable: its number
-  bool inner; // depends on a private variable
+  int level;  // the last variable it depends on
 } TapeOp;
 
 typedef struct {
@@ -141,13 +142,14 @@ typedef struct {
   int nvars;
   int64_t in[TAPE_VARS]; // their values
   VEC(TapeOp) ops;
+  VEC(int) run[TAPE_VARS]; // operations by level, in order
   int64_t value[TAPE_MAX];
   bool ok[TAPE_MAX]; // defined, and no fixed-width operation wrapped
 } Tape;
 
 // The number of x's operation; -1 when it needs other variables, memory or floats.
 int tape_compile(Tape *p, Expr *x);
-void tape_run(Tape *p, bool inner); // the operations of one kind, in order
+void tape_run(Tape *p, int level); // what changes with variable `level`, and not with later ones
 
 /* sync_enum.c */
 

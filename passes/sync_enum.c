@@ -43,7 +43,6 @@ static const Private *private_of(const Run *r, int i) { // of the tape's variabl
 
 static void enumerate(Run *r, int depth) {
   if (depth == r->tape.nvars) {
-    if (depth > 1) tape_run(&r->tape, true);
     hit(r);
     return;
   }
@@ -53,6 +52,7 @@ static void enumerate(Run *r, int depth) {
   ex_const(v->extent, &extent);
   for (int64_t i = 0; i < extent && r->shape->exact; i++) {
     r->tape.in[depth] = min + i;
+    tape_run(&r->tape, depth);
     enumerate(r, depth + 1);
   }
 }
@@ -126,7 +126,7 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
   }
   for (int t = 0; t < s->kernel->threads && p->exact; t++) {
     r->tape.in[0] = t;
-    tape_run(&r->tape, false);
+    tape_run(&r->tape, 0);
     enumerate(r, 1);
   }
   return p;

@@ -414,11 +414,36 @@ static void visit_if(Sync *s, Stmt *x) {
   if (!s->from) merge(s, &s->state, &yes);
 }
 
+typedef struct {
+  const Sync *s;
+  bool varies;
+} Fixed;
+
+static void fixed_node(void *ctx, Expr *x) {
+  Fixed *f = ctx;
+  if (x->kind == EX_LOAD) f->varies = true;
+  if (x->kind != EX_VAR || x->u.var->kind == VAR_BLOCK) return;
+  if (x->u.var->kind == VAR_SIZE || x->u.var->kind == VAR_SCALAR) return;
+  for (int i = 0; i < f->s->fixed.len; i++)
+    if (f->s->fixed.data[i] == x->u.var) return;
+  f->varies = true;
+}
+
+// Lets are expanded in addresses, but for those of one value in the whole block, which cancel out
+// as they are: T.use_swizzle makes long ones.
 static void visit_let(Sync *s, Stmt *x) {
   visit_accesses(s, x);
+  Fixed f = {s, false};
+  ex_walk(x->u.let.value, fixed_node, &f);
   Expr *value = subst_expr(&s->lets, x->u.let.value);
-  if (walk_has_load(value)) vec_push(s->a, &s->unknown, x->u.let.var);
-  else subst_add(&s->lets, x->u.let.var, value);
+  if (!f.varies) {
+    vec_push(s->a, &s->fixed, x->u.let.var);
+    facts_push_let(s->facts, x->u.let.var, value);
+  } else if (walk_has_load(value)) {
+    vec_push(s->a, &s->unknown, x->u.let.var);
+  } else {
+    subst_add(&s->lets, x->u.let.var, value);
+  }
 }
 
 static void visit_op(Sync *s, Stmt *x) {

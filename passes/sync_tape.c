@@ -1,11 +1,12 @@
 // Integer expressions as tapes: flat lists of operations, run over the threads and the values of
-// the private variables. What depends on the thread alone is computed once for each thread.
+// the private variables, each operation where the last variable that it depends on changes.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
 static int add(Tape *p, TapeOp op) {
   if (p->ops.len >= TAPE_MAX) return -1;
   vec_push(p->arena, &p->ops, op);
+  vec_push(p->arena, &p->run[op.level], p->ops.len - 1);
   return p->ops.len - 1;
 }
 
@@ -17,7 +18,7 @@ static int known(const Tape *p, const Expr *x) {
 
 static int compile_var(Tape *p, Expr *x) {
   for (int i = 0; i < p->nvars; i++)
-    if (p->var[i] == x->u.var) return add(p, (TapeOp){x, {i, -1, -1}, i > 0});
+    if (p->var[i] == x->u.var) return add(p, (TapeOp){x, {i, -1, -1}, i});
   return -1;
 }
 
@@ -26,7 +27,7 @@ int tape_compile(Tape *p, Expr *x) {
   if (at >= 0) return at;
   Expr *arg[3] = {NULL, NULL, NULL};
   switch (x->kind) {
-  case EX_INT: return add(p, (TapeOp){x, {-1, -1, -1}, false});
+  case EX_INT: return add(p, (TapeOp){x, {-1, -1, -1}, 0});
   case EX_VAR: return compile_var(p, x);
   case EX_UNARY: arg[n++] = x->u.un.a; break;
   case EX_BINARY:
@@ -44,10 +45,11 @@ int tape_compile(Tape *p, Expr *x) {
     break;
   default: return -1;
   }
-  TapeOp op = {x, {-1, -1, -1}, false};
+  TapeOp op = {x, {-1, -1, -1}, 0};
   for (int i = 0; i < n; i++) {
     if (dt_is_float(arg[i]->type) || (op.arg[i] = tape_compile(p, arg[i])) < 0) return -1;
-    op.inner = op.inner || p->ops.data[op.arg[i]].inner;
+    int level = p->ops.data[op.arg[i]].level;
+    op.level = level > op.level ? level : op.level;
   }
   return add(p, op);
 }
@@ -127,9 +129,9 @@ static bool step(const Tape *p, const TapeOp *op, int64_t *out) {
   return fits(x->type, *out); // a wrap is not followed
 }
 
-void tape_run(Tape *p, bool inner) {
-  for (int i = 0; i < p->ops.len; i++) {
-    const TapeOp *op = &p->ops.data[i];
-    if (op->inner == inner) p->ok[i] = step(p, op, &p->value[i]);
+void tape_run(Tape *p, int level) {
+  for (int n = 0; n < p->run[level].len; n++) {
+    int i = p->run[level].data[n];
+    p->ok[i] = step(p, &p->ops.data[i], &p->value[i]);
   }
 }
