@@ -82,7 +82,7 @@ help:
 	@echo "make gpu-check   the samples on a GPU, against the oracle, and under compute-sanitizer"
 	@echo "make bench       the samples' speed beside cuBLAS"
 	@echo "make sanitize    the tests under AddressSanitizer and UBSan"
-	@echo "make fuzz        mutated programs through the front end (60 s)"
+	@echo "make fuzz        mutated programs through the front end, random ones through tlc (60 s each)"
 	@echo "make mutate      plant faults in the compiler; the tests must catch each"
 	@echo "make golden      rewrite the expected outputs (review the diff)"
 	@echo "make style       budgets and folder dependencies"

@@ -1,6 +1,8 @@
 #!/bin/sh
-# make fuzz: mutated programs through the front end under the sanitizers, for FUZZ_SECONDS (60).
-# With clang's libFuzzer where there is one, else with the harness's own mutations.
+# make fuzz: mutated programs through the front end under the sanitizers, then random tile programs
+# through all of tlc, the emulator against the oracle; FUZZ_SECONDS (60) each. The front end with
+# clang's libFuzzer where there is one, else with the harness's own mutations. FUZZ_FIRST: the seed
+# of the first tile program (default: the day's).
 # SPDX-License-Identifier: MIT
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,16 +12,27 @@ sources="tests/fuzz/fuzz_front.c $(echo base/*.c lexer/*.c parser/*.c)"
 sources="$sources $BUILD/lexer/scan.c $BUILD/parser/grammar.c"
 flags="-std=c11 -D_GNU_SOURCE -O1 -g -I. -I$BUILD"
 mkdir -p "$out/corpus"
-# shellcheck disable=SC2086
-if clang $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-     -o "$out/front" $sources -lm 2> "$out/clang.log"; then
-  exec "$out/front" -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
-    -dict=tests/fuzz/tl.dict -artifact_prefix="$out/" \
-    "$out/corpus" samples tests/parser tests/cases tests/diag
-fi
-echo "fuzz: no libFuzzer ($out/clang.log), so the harness's own mutations"
-# shellcheck disable=SC2086
-${CC:-cc} $flags -DFUZZ_MAIN -fsanitize=address,undefined -fno-sanitize-recover=all \
-  -o "$out/front" $sources -lm
-FUZZ_KEEP=$out/input "$out/front" "$seconds" samples/*.tl tests/parser/*.tl tests/cases/*.tl \
-  tests/diag/*.tl || { echo "fuzz: the input is $out/input"; exit 1; }
+
+front() {
+  # shellcheck disable=SC2086
+  if clang $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+       -o "$out/front" $sources -lm 2> "$out/clang.log"; then
+    "$out/front" -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
+      -dict=tests/fuzz/tl.dict -artifact_prefix="$out/" \
+      "$out/corpus" samples tests/parser tests/cases tests/diag
+    return
+  fi
+  echo "fuzz: no libFuzzer ($out/clang.log), so the harness's own mutations"
+  # shellcheck disable=SC2086
+  ${CC:-cc} $flags -DFUZZ_MAIN -fsanitize=address,undefined -fno-sanitize-recover=all \
+    -o "$out/front" $sources -lm || return 1
+  FUZZ_KEEP=$out/input "$out/front" "$seconds" samples/*.tl tests/parser/*.tl tests/cases/*.tl \
+    tests/diag/*.tl || { echo "fuzz: the input is $out/input"; return 1; }
+}
+
+status=0
+front || status=1
+make -s "BUILD=$BUILD" all
+TLC=$BUILD/tlc python3 tests/fuzz/programs.py --seconds "$seconds" --out "$out/programs" \
+  --first "${FUZZ_FIRST:-$(date +%Y%m%d)0000}" || status=1
+exit $status
