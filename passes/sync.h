@@ -55,6 +55,7 @@ struct Shape {
   const Pending *acc; // its guards and private variables
   Expr *rest;         // of these and the thread alone
   bool exact;         // enumerated; else only facts bound it
+  int threads;        // how many of them
   VEC(Hit) hits;
   int64_t lo, hi; // all bits touched lie in [lo, hi)
   Shape *next;    // of its bucket
@@ -153,7 +154,8 @@ void tape_run(Tape *p, int level); // what changes with variable `level`, and no
 
 /* sync_enum.c */
 
-const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread);
+// Over the first `threads` threads.
+const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads);
 // With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same)
 // of y? True where that cannot be told.
 bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any);

@@ -109,7 +109,7 @@ bool sync_parts(Sync *s, const Pending *acc, Expr *x, Parts *out) {
   return true;
 }
 
-static Address address_of(Sync *s, const Pending *acc, Expr *index, const Var *thread) {
+static Address address_of(Sync *s, const Pending *acc, Expr *index) {
   int64_t width = dt_bits(acc->buf->dtype);
   Address out = {.bits = width * acc->count};
   out.split = sync_parts(s, acc, index, &out.part);
@@ -118,25 +118,29 @@ static Address address_of(Sync *s, const Pending *acc, Expr *index, const Var *t
     return out;
   }
   out.part.pitch *= width;
-  out.shape = sync_shape(s, acc, out.part.rest, thread);
-  if (out.shape->exact) {
-    out.lo = start_bits(acc->buf) + out.shape->lo;
-    out.hi = start_bits(acc->buf) + out.shape->hi;
-    return out;
-  }
-  int64_t lo, hi;
-  facts_bounds(s->facts, out.part.rest, &lo, &hi);
-  bool wide = lo < -(INT64_MAX >> 12) || hi > INT64_MAX >> 12;
-  out.lo = wide ? -(INT64_MAX / 4) : start_bits(acc->buf) + lo * width;
-  out.hi = wide ? INT64_MAX / 4 : start_bits(acc->buf) + hi * width + out.bits;
   return out;
 }
 
+// The range of an address that was split.
+static void measure(Sync *s, const Pending *acc, const Var *thread, Address *out) {
+  int64_t lo, hi, width = dt_bits(acc->buf->dtype), start = start_bits(acc->buf);
+  out->shape = sync_shape(s, acc, out->part.rest, thread, s->kernel->threads);
+  if (out->shape->exact) {
+    out->lo = start + out->shape->lo;
+    out->hi = start + out->shape->hi;
+    return;
+  }
+  facts_bounds(s->facts, out->part.rest, &lo, &hi);
+  bool wide = lo < -(INT64_MAX >> 12) || hi > INT64_MAX >> 12;
+  out->lo = wide ? -(INT64_MAX / 4) : start + lo * width;
+  out->hi = wide ? INT64_MAX / 4 : start + hi * width + out->bits;
+}
+
 // As written first: under a guard like k + 2 < 4 a ring term (k + 2) % 3 would become k + 2.
-static Address address(Sync *s, const Pending *acc, const Var *thread) {
+static Address address(Sync *s, const Pending *acc) {
   Expr *index = subst_expr(&s->exact, acc->at.index);
-  Address out = address_of(s, acc, index, thread);
-  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index), thread);
+  Address out = address_of(s, acc, index);
+  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index));
 }
 
 static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) {
@@ -152,8 +156,18 @@ static bool same_ring(const Address *a, const Address *b, int64_t shift) {
   return hi - lo <= a->part.pitch;
 }
 
+// Do the first few threads already meet? Most conflicts show there.
+static bool sample(Sync *s, const Pending *a, const Address *x, const Pending *b, const Address *y,
+                   int64_t shift, bool any) {
+  enum { FEW = 8 };
+  if (s->kernel->threads < 4 * FEW) return false;
+  const Shape *p = sync_shape(s, a, x->part.rest, s->other, FEW);
+  const Shape *q = sync_shape(s, b, y->part.rest, s->kernel->thread, FEW);
+  return p->exact && q->exact && sync_overlap(s, p, q, shift, any);
+}
+
 static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
-  Address x = address(s, a, s->other), y = address(s, b, s->kernel->thread);
+  Address x = address(s, a), y = address(s, b);
   if (!x.split || !y.split) {
     Address *p[] = {&x, &y};
     const Pending *acc[] = {a, b};
@@ -172,13 +186,17 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
   bool equal = x.part.slot && y.part.slot
                    ? x.part.pitch == y.part.pitch && ex_equal(x.part.slot, y.part.slot)
                    : !x.part.slot && !y.part.slot;
+  int64_t moved = start_bits(b->buf) - start_bits(a->buf) + shift;
+  if (equal && sample(s, a, &x, b, &y, moved, any)) return true;
+  measure(s, a, s->other, &x);
+  measure(s, b, s->kernel->thread, &y);
   if (!equal) {
     if (!same_ring(&x, &y, shift)) return true;
     if (facts_distinct(s->facts, x.part.slot, y.part.slot)) return false;
   }
   if (apart(x.lo, x.hi, y.lo + shift, y.hi + shift)) return false;
   if (!x.shape->exact || !y.shape->exact) return true;
-  return sync_overlap(s, x.shape, y.shape, start_bits(b->buf) - start_bits(a->buf) + shift, any);
+  return sync_overlap(s, x.shape, y.shape, moved, any);
 }
 
 Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b) {

@@ -70,8 +70,9 @@ static bool feasible(const Sync *s, const Pending *acc, const Shape *p) {
   return n <= ENUM_LIMIT;
 }
 
-static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest) {
+static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest, int threads) {
   const Pending *q = p->acc;
+  if (p->threads != threads) return false;
   if (q->buf->dtype != acc->buf->dtype || q->count != acc->count || !ex_equal(p->rest, rest))
     return false;
   if (q->at.conds.len != acc->at.conds.len || q->at.privates.len != acc->at.privates.len)
@@ -100,14 +101,14 @@ static void hash_node(void *ctx, Expr *x) {
   k->h ^= k->h >> 29;
 }
 
-const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread) {
+const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads) {
   Hash k = {(uint64_t)acc->count};
   ex_walk(rest, hash_node, &k);
   Shape **bucket = &s->shapes[k.h % SYNC_BUCKETS];
   for (Shape *q = *bucket; q; q = q->next)
-    if (same_shape(q, acc, rest)) return q;
+    if (same_shape(q, acc, rest, threads)) return q;
   Shape *p = NEW(s->a, Shape);
-  *p = (Shape){.acc = acc, .rest = rest, .next = *bucket};
+  *p = (Shape){.acc = acc, .rest = rest, .threads = threads, .next = *bucket};
   *bucket = p;
   p->exact = feasible(s, acc, p);
   if (!p->exact) return p;
@@ -124,7 +125,7 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
     int g = tape_compile(&r->tape, acc->at.conds.data[i]);
     if (g >= 0) vec_push(s->a, &r->guards, g);
   }
-  for (int t = 0; t < s->kernel->threads && p->exact; t++) {
+  for (int t = 0; t < threads && p->exact; t++) {
     r->tape.in[0] = t;
     tape_run(&r->tape, 0);
     enumerate(r, 1);
@@ -176,7 +177,7 @@ bool sync_repeats(Sync *s, const Pending *b) {
   Parts part;
   int64_t one;
   if (!sync_parts(s, b, subst_expr(&s->exact, b->at.index), &part)) return true;
-  const Shape *p = sync_shape(s, b, part.rest, s->kernel->thread);
+  const Shape *p = sync_shape(s, b, part.rest, s->kernel->thread, s->kernel->threads);
   if (!p->exact) return true;
   for (int i = 0; i < b->at.privates.len; i++) {
     const Private *v = &b->at.privates.data[i];

@@ -52,13 +52,14 @@ static int64_t max64(int64_t x, int64_t y) { return x > y ? x : y; }
 // The pitch is replaced by a number that keeps every row apart from the next.
 bool sync_rows_apart(Sync *s, const Pending *a, const Pending *b, bool any) {
   Rows x, y;
+  int n = s->kernel->threads;
   int64_t down, right, width = dt_bits(a->buf->dtype);
   if (a->buf != b->buf || !rows_of(s, a, &x) || !rows_of(s, b, &y)) return false;
   if (!ex_equal(x.pitch, y.pitch)) return false;
   if (!distance(s, &x.row, &y.row, &down) || !distance(s, &x.column, &y.column, &right))
     return false;
-  const Shape *p = sync_shape(s, a, x.column.rest, s->other);
-  const Shape *q = sync_shape(s, b, y.column.rest, s->kernel->thread);
+  const Shape *p = sync_shape(s, a, x.column.rest, s->other, n);
+  const Shape *q = sync_shape(s, b, y.column.rest, s->kernel->thread, n);
   if (!p->exact || !q->exact) return false;
   int64_t lo = max64(-p->lo, -(q->lo + right * width)), hi = max64(p->hi, q->hi + right * width);
   int64_t pitch = (lo + hi) / width + 1;
@@ -66,8 +67,8 @@ bool sync_rows_apart(Sync *s, const Pending *a, const Pending *b, bool any) {
   Expr *by = ex_index(s->a, pitch);
   Expr *fx = ex_add(s->a, ex_mul(s->a, x.row.rest, by), x.column.rest);
   Expr *fy = ex_add(s->a, ex_mul(s->a, y.row.rest, by), y.column.rest);
-  p = sync_shape(s, a, fx, s->other);
-  q = sync_shape(s, b, fy, s->kernel->thread);
+  p = sync_shape(s, a, fx, s->other, n);
+  q = sync_shape(s, b, fy, s->kernel->thread, n);
   if (!p->exact || !q->exact) return false;
   return !sync_overlap(s, p, q, (down * pitch + right) * width, any);
 }
