@@ -226,14 +226,15 @@ static void one_atomic(Ev *ev, Side *dst, Expr **min, Expr *value, AtomicFn fn, 
   st_add(ev->arena, into, st_op(ev->arena, OP_ATOMIC, at, r, value, (int64_t)fn));
 }
 
-// The same value into every element of a region.
+// The same value into every element of a region: once, by the block, also where it is one element.
 static void spread_atomic(Ev *ev, Side *dst, Expr *value, AtomicFn fn, Span at) {
   Arena *a = ev->arena;
   Var *var[8];
   Expr *min[8], *extent[8], **at_el = arena_copy(a, dst->min, sizeof *dst->min * (size_t)dst->n);
   int n = 0;
   for (int i = 0; i < dst->n; i++) {
-    if (ex_is(dst->extent[i], 1)) continue;
+    bool one = !n && i == dst->n - 1;
+    if (ex_is(dst->extent[i], 1) && !one) continue;
     var[n] = var_new(a, arena_printf(a, "i%d", n), DT_INDEX, VAR_LOOP, at);
     min[n] = ex_index(a, 0);
     extent[n] = dst->extent[i];
@@ -242,8 +243,7 @@ static void spread_atomic(Ev *ev, Side *dst, Expr *value, AtomicFn fn, Span at) 
   }
   Stmt *body = st_block(a, at);
   one_atomic(ev, dst, at_el, value, fn, body, at);
-  if (!n) ev_emit(ev, body);
-  else ev_emit(ev, st_for_n(a, LOOP_PARALLEL, n, var, min, extent, body, at));
+  ev_emit(ev, st_for_n(a, LOOP_PARALLEL, n, var, min, extent, body, at));
 }
 
 static Val atomic(Ev *ev, Call *c, AtomicFn fn) {

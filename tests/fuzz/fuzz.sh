@@ -1,6 +1,6 @@
 #!/bin/sh
 # make fuzz: mutated programs through the front end under the sanitizers, then random tile programs
-# through all of tlc, the emulator against the oracle; FUZZ_SECONDS (60) each. The front end with
+# through all of tlc, the emulator against the oracle and against NumPy; FUZZ_SECONDS (60) each. The front end with
 # clang's libFuzzer where there is one, else with the harness's own mutations. FUZZ_FIRST: the seed
 # of the first tile program (default: the day's).
 # SPDX-License-Identifier: MIT
@@ -33,6 +33,9 @@ front() {
 status=0
 front || status=1
 make -s "BUILD=$BUILD" all
-TLC=$BUILD/tlc python3 tests/fuzz/programs.py --seconds "$seconds" --out "$out/programs" \
-  --first "${FUZZ_FIRST:-$(date +%Y%m%d)0000}" || status=1
+for mode in "" --reference; do
+  # shellcheck disable=SC2086
+  TLC=$BUILD/tlc python3 tests/fuzz/programs.py $mode --seconds "$seconds" --out "$out/programs" \
+    --first "${FUZZ_FIRST:-$(date +%Y%m%d)0000}" || status=1
+done
 exit $status

@@ -1,6 +1,7 @@
-"""Random tile programs through tlc: the emulator against the oracle, under several schedules.
+"""Random tile programs through tlc: the emulator against the oracle, under several schedules; with
+--reference small programs against reference.py, which shares nothing with tlc.
 
-    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED]
+    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED] [--reference]
 
 Prints each finding once per signature with its seed and a reduced program; status 1 if any.
 SPDX-License-Identifier: MIT
@@ -15,6 +16,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
+import numpy as np  # noqa: E402
+from reference import convert, execute  # noqa: E402
 from tileops import make  # noqa: E402
 
 TLC = os.environ.get("TLC", "build/tlc")
@@ -22,9 +25,9 @@ TLC = os.environ.get("TLC", "build/tlc")
 REFUSED = ("E520", "E518", "E521")
 
 
-def run(path, args, emu_seed=1, timeout=20):
+def run(path, args, emu_seed=1, timeout=20, extra=()):
     """None when all is well, else the signature of what went wrong and the output."""
-    command = [TLC, "--run", "--device=emu", "--integers", f"--emu-seed={emu_seed}", path, *args]
+    command = [TLC, "--run", "--device=emu", "--integers", f"--emu-seed={emu_seed}", path, *args, *extra]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -52,6 +55,51 @@ def check(text, args, seeds, folder=None):
                 return bad
     finally:
         os.unlink(f.name)
+    return None
+
+
+# ------------------------------------------------------------------------------------ reference
+
+
+def raw(b):
+    """As tlc's .npy files hold it: bfloat16 as its bits."""
+    return (b.data.view(np.uint32) >> 16).astype(np.uint16) if b.dtype == "bfloat16" else b.data
+
+
+def check_reference(text, args, seeds, folder=None):
+    sizes = dict(a.split("=") for a in args[1].split(",")) if args else {}
+    rng = np.random.default_rng(len(text))
+
+    def arrays(name, shape, dtype):
+        if name[0] not in "AY":
+            return None
+        return convert(rng.integers(0 if dtype[0] == "u" else -4, 5, shape), dtype)
+
+    try:
+        bufs = execute(text, {k: int(v) for k, v in sizes.items()}, arrays)
+    except Exception as e:  # what is wrong is then the generator or the reference
+        return f"reference {type(e).__name__}", repr(e)
+    with tempfile.TemporaryDirectory(dir=folder) as tmp:
+        extra = []
+        for name, b in bufs.items():
+            if name[0] in "AY":
+                np.save(f"{tmp}/{name}.npy", raw(b))
+            extra += ["--in" if name[0] in "AY" else "--out", f"{name}={tmp}/{name}.npy"]
+        path = f"{tmp}/program.tl"
+        with open(path, "w") as f:
+            f.write(text)
+        bad = run(path, args, seeds[0], extra=extra)
+        if bad:
+            return bad
+        for name, b in bufs.items():
+            if name[0] in "AY":
+                continue
+            got, want = np.load(f"{tmp}/{name}.npy"), raw(b)
+            nan = (b.data != b.data) & (got != got if b.dtype != "bfloat16" else (got & 0x7fff) > 0x7f80)
+            wrong = np.argwhere((got != want) & b.written & ~nan)
+            if len(wrong):
+                at = tuple(wrong[0])
+                return "reference", f"{name}{list(map(int, at))}: {got[at]} for {want[at]}; {len(wrong)} differ"
     return None
 
 
@@ -118,7 +166,7 @@ def reduce(text, args, seeds, want, budget=90):
             tries = [lines[:i] + lines[j:]] if removable(lines, i, j) else []
             tries += [t for t in [flatten(lines, i, j)] if t]
             for t in tries:
-                bad = check("\n".join(t), args, seeds)
+                bad = CHECK("\n".join(t), args, seeds)
                 if bad and bad[0] == want:
                     lines, changed = t, True
                     break
@@ -130,17 +178,25 @@ def reduce(text, args, seeds, want, budget=90):
 # ------------------------------------------------------------------------------------ main
 
 
+SMALL, CHECK = False, check
+
+
+def use_reference():
+    global SMALL, CHECK
+    SMALL, CHECK = True, check_reference
+
+
 def one(seed):
     start = time.time()
     try:
-        text, args = make(seed)
+        text, args = make(seed, SMALL)
     except RecursionError:
         return seed, None, 0
-    return seed, check(text, args, (1, 7, 1000 + seed)), time.time() - start
+    return seed, CHECK(text, args, (1, 7, 1000 + seed)), time.time() - start
 
 
 def report(seed, bad, out):
-    text, args = make(seed)
+    text, args = make(seed, SMALL)
     small = reduce(text, args, (1, 7, 1000 + seed), bad[0])
     path = f"{out}/{seed}.tl"
     with open(path, "w") as f:
@@ -157,9 +213,12 @@ def main():
     p.add_argument("--out", default="build/fuzz/programs")
     p.add_argument("--show", type=int)
     p.add_argument("--all", action="store_true", help="reduce every finding, not one a signature")
+    p.add_argument("--reference", action="store_true")
     o = p.parse_args()
+    if o.reference:
+        use_reference()
     if o.show is not None:
-        text, args = make(o.show)
+        text, args = make(o.show, o.reference)
         print("# " + " ".join(args) + "\n" + text)
         return 0
     os.makedirs(o.out, exist_ok=True)

@@ -37,8 +37,10 @@ class Var:
 
 
 class Gen:
-    def __init__(self, seed):
+    def __init__(self, seed, small=False):
         self.r = random.Random(seed)
+        self.brief = small
+        self.budget_left, self.largest = (WORK >> 6, 512) if small else (WORK, 8192)
         self.lines, self.allocs, self.params, self.args = [], [], [], {}
         self.indent, self.count, self.smem, self.regs = 0, 0, 0, 0
         self.bufs, self.vars, self.times, self.rounds = [], [], 1, 1
@@ -88,7 +90,7 @@ class Gen:
             self.args[size] = self.pick((0, 1, 5, 16, 17, 33, 64, 100))
             self.params[-1][1][d] = size
             b.shape = tuple(self.args[size] if i == d else e for i, e in enumerate(b.shape))
-        elif self.chance(0.1):
+        elif not self.brief and self.chance(0.1):
             self.strides(b)
         if self.chance(0.1):
             self.safe.append(f"{b.name}: {self.r.randint(-4, 4)}" if b.dtype != "uint8" else f"{b.name}: 3")
@@ -128,7 +130,7 @@ class Gen:
         dtype = dtype or self.pick(FLOATS + FLOATS + INTS)
         if shape is None:
             shape = [self.pick(EXTENTS) for _ in range(self.pick((1, 2, 2, 2, 3)))]
-            while self.product(shape) > 8192:
+            while self.product(shape) > self.largest:
                 shape[self.r.randrange(len(shape))] = self.pick((2, 4, 8, 16))
         kind = kind or self.pick(("tame", "tame", "wild"))
         size = self.product(shape) * BITS[dtype] // 8

@@ -132,7 +132,7 @@ class Program(Gen):
             return False
         own = dst.own if dst.scope == "global" else dst.shape
         ext = list(own)
-        if self.product(ext) > 8192 or self.product(ext) * self.times > 60000:
+        if self.product(ext) > 8192 or self.product(ext) * self.times > (4000 if self.brief else 60000):
             return False
         if dst.scope != "frag" and self.chance(0.2):
             ext = [self.r.randint(1, e) for e in ext]
@@ -312,7 +312,7 @@ class Program(Gen):
             return
         for _ in range(20):
             m, n = self.pick((16, 32, 48, 64, 64, 80, 96, 128)), self.pick((8, 16, 24, 32, 48, 64, 96, 128))
-            if self.legal_split(m, n) and m * n <= 8192:
+            if self.legal_split(m, n) and m * n <= (2048 if self.brief else 8192):
                 break
         else:
             return
@@ -509,7 +509,7 @@ class Program(Gen):
         start = len(self.lines)
         self.depth = depth
         for _ in range(self.pick((1, 2, 2, 3, 4)) if depth else self.pick((3, 5, 8))):
-            if self.done > WORK:
+            if self.done > self.budget_left:
                 break
             for _ in range(5):
                 if self.statement(depth):
@@ -537,12 +537,12 @@ class Program(Gen):
         r = self.r
         self.threads = self.pick((32, 64, 96, 128, 128, 128, 192, 256, 48, 100))
         axes = self.pick((1, 2, 2, 3))
-        self.grid = [(n, self.pick((1, 2, 3))) for n in ("bx", "by", "bz")[:axes]]
+        self.grid = [(n, self.pick((1, 2) if self.brief else (1, 2, 3))) for n in ("bx", "by", "bz")[:axes]]
         self.blocks = self.product([g[1] for g in self.grid])
         self.done, self.sizes, self.stack, self.outs, self.sums, self.touts = 0, [], [], [], [], []
         self.families, self.scratch, self.raw = [], [], False
         self.odd_fragments = self.pick((0, 0, 0.3))
-        self.per_thread = self.chance(0.4)
+        self.per_thread = self.chance(0.4) and not self.brief
         self.local, self.counter, self.scalars = None, None, []
         self.vars = [Var(n, 0, e - 1) for n, e in self.grid]
         self.indent = 3
@@ -615,5 +615,6 @@ class Program(Gen):
         return "\n".join(head + self.lines + ['    return main', '']), ["-p", args] if args else []
 
 
-def make(seed):
-    return Program(seed).text()
+def make(seed, small=False):
+    """small: little work, no statements of single threads, no strides: for reference.py."""
+    return Program(seed, small).text()
