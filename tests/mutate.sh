@@ -68,6 +68,7 @@ sound() {
 
 try() { # NAME SUITES FILTER SETTING FILE OLD NEW
   local name=$1 t=$TREES/$SLOT suites=$2 filter=$3 file=$5 object said status start=$SECONDS
+  [ -f "$t/$file" ] || { echo "BROKEN $name: no $file"; return; }
   object=$t/build/${file%.c}.o
   cp -p "$t/$file" "$t/original"
   [[ $file != *.c ]] || cp -p "$object" "$t/original.o"
