@@ -1,5 +1,6 @@
-// Between blocks nothing is ordered: a tensor that blocks along one grid axis share must not be both
-// set and updated atomically in one kernel (a split-K kernel that zeroes C in its first block).
+// Between blocks nothing is ordered: a tensor that blocks along one grid axis share must not be
+// both set and updated atomically in one kernel (a split-K kernel that zeroes C in its first
+// block).
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
 

@@ -17,7 +17,8 @@ $(filter $(BUILD)/lexer/% $(BUILD)/parser/%,$(OBJ)): | $(BUILD)/lexer/scan.h $(B
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	  $(BUILD)/libtlc.a $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done

@@ -1,14 +1,14 @@
 #!/bin/sh
 # make fuzz: mutated programs through the front end under the sanitizers, then random tile programs
-# through all of tlc, the emulator against the oracle and against NumPy; FUZZ_SECONDS (60) each. The front end with
-# clang's libFuzzer where there is one, else with the harness's own mutations. FUZZ_FIRST: the seed
-# of the first tile program (default: the day's).
+# through all of tlc, the emulator against the oracle and against NumPy; FUZZ_SECONDS (60) each.
+# The front end (lexer, parser, eval) with clang's libFuzzer where there is one, else with the
+# harness's own mutations. FUZZ_FIRST: the seed of the first tile program (default: the day's).
 # SPDX-License-Identifier: MIT
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build} seconds=${FUZZ_SECONDS:-60} out=$BUILD/fuzz
 make -s "BUILD=$BUILD" "$BUILD/lexer/scan.c" "$BUILD/parser/grammar.c"
-sources="tests/fuzz/fuzz_front.c $(echo base/*.c lexer/*.c parser/*.c)"
+sources="tests/fuzz/fuzz_front.c $(echo base/*.c lexer/*.c parser/*.c eval/*.c ir/*.c)"
 sources="$sources $BUILD/lexer/scan.c $BUILD/parser/grammar.c"
 flags="-std=c11 -D_GNU_SOURCE -O1 -g -I. -I$BUILD"
 mkdir -p "$out/corpus"

@@ -1,7 +1,9 @@
 // Fuzzes the front end: whatever the bytes, it ends, reports or parses, and what it parsed prints
-// back to the same tree. With clang this is a libFuzzer target; with -DFUZZ_MAIN it has a main that
-// mutates the files given, the same way in each run: fuzz_front SECONDS FILE...
+// back to the same tree; what evaluates to a program keeps the IR's rules. With clang this is a
+// libFuzzer target; with -DFUZZ_MAIN it has a main that mutates the files given, the same way in
+// each run: fuzz_front SECONDS FILE...
 // SPDX-License-Identifier: MIT
+#include "eval/eval.h"
 #include "parser/ast.h"
 
 #include <stdlib.h>
@@ -9,8 +11,6 @@
 #include <time.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-// What comes after the parser; where a program defines it, it is called too.
-void fuzz_after_parse(Arena *a, Diags *d, const AstModule *m) __attribute__((weak));
 
 #define REQUIRE(cond, what)                                                                        \
   do {                                                                                             \
@@ -41,8 +41,23 @@ static AstModule *parse(Arena *a, const char *text, size_t len, Buf *tree, Buf *
   if (!m) return NULL;
   ast_dump(m, tree);
   ast_print(m, printed);
-  if (fuzz_after_parse) fuzz_after_parse(a, d, m);
   return m;
+}
+
+static void evaluate(const char *text, size_t len) {
+  Arena *a = arena_new();
+  Sources *s = src_new(a);
+  EvOptions o = {.arena = a, .diags = diag_new(a, s, (DiagOptions){0}), .configs = true};
+  o.file = src_add(s, "fuzz.tl", text, len);
+  o.entry = "all";
+  EvResult r = {0};
+  bool ok = ev_compile(&o, &r);
+  REQUIRE(ok == (diag_errors(o.diags) == 0), "programs or an error");
+  Buf why = {0};
+  for (int i = 0; ok && i < r.programs.len; i++)
+    REQUIRE(ir_verify(r.programs.data[i], &why), buf_str(&why));
+  buf_free(&why);
+  arena_free(a);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -52,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool again = parse(a, buf_str(&printed), printed.len, &tree_again, &printed_again);
     REQUIRE(again, "printed text does not parse");
     REQUIRE(!strcmp(buf_str(&tree), buf_str(&tree_again)), "printed text has another tree");
+    evaluate((const char *)data, size);
   }
   buf_free(&tree);
   buf_free(&printed);

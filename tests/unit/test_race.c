@@ -1,5 +1,5 @@
-// The emulator's happens-before checks: races, unwritten reads, copies in flight; each program has a
-// clean twin.
+// The emulator's happens-before checks: races, unwritten reads, copies in flight; each program has
+// a clean twin.
 // SPDX-License-Identifier: MIT
 #include "emu_build.h"
 
@@ -160,7 +160,7 @@ START_TEST(race_of_zeroing_with_atomics) {
 }
 END_TEST
 
-// The block that zeroes adds as well, after a barrier: to the other blocks it is still the one that set.
+// The block that zeroes adds as well, after a barrier: to the others it is still the one that set.
 START_TEST(race_of_zeroing_then_adding_with_atomics) {
   for (int sets = 0; sets < 2; sets++) {
     bench_begin(32, 4);
