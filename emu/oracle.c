@@ -164,7 +164,7 @@ static void run_block(Oracle *o, const OKernel *k, const Lanes *lanes, const int
   for (int i = 0; i < k->kernel->buffers.len; i++)
     mem_reset(&o->mem[emu_buffer(&o->c, k->kernel->buffers.data[i])]);
   uint32_t mask[MAX_GROUPS];
-  int threads = k->kernel->threads, groups = (threads + LANES - 1) / LANES;
+  int threads = o->threads = k->kernel->threads, groups = (threads + LANES - 1) / LANES;
   for (int g = 0; g < groups; g++) {
     int left = threads - g * LANES;
     mask[g] = left >= LANES ? ALL_LANES : (UINT32_C(1) << left) - 1;

@@ -70,7 +70,8 @@ typedef struct {
   Compiler c;
   Mem *mem; // by buffer slot
   int nmem;
-  int group; // whose lanes m.lane points to
+  int threads; // of the block
+  int group;   // whose lanes m.lane points to
   bool track;
 } Oracle;
 

@@ -223,10 +223,11 @@ static void exec_lane_for(Oracle *o, const OStmt *s, const Frame *f, int k) {
   }
 }
 
-// Lets lane l take the l-th of the next iterations (row-major); returns how many there were.
+// Lets lane l take the l-th of the next iterations (row-major); returns how many there were. Lanes
+// are threads: a block of fewer than 32 has no others, whose local arrays would be read.
 static int next_iterations(Oracle *o, const OStmt *s, const int64_t *min, const int64_t *extent,
                            int64_t *at, int64_t left) {
-  int n = left < LANES ? (int)left : LANES;
+  int most = o->threads < LANES ? o->threads : LANES, n = left < most ? (int)left : most;
   for (int l = 0; l < n; l++) {
     for (int k = 0; k < s->n; k++) {
       o->m.lane[s->slot[k] >> 1][l].i = min[k] + at[k];

@@ -47,11 +47,12 @@ static Stmt *only_store(Stmt *s) {
   return s->kind == ST_STORE && s->u.store.value->kind == EX_LOAD ? s : NULL;
 }
 
-// Does the offset grow by one from lane to lane?
-static bool consecutive(Lower *l, Expr *offset, Expr *first) {
+// Does the offset grow by one from lane to lane, beginning at a multiple of the width?
+static bool one_vector(Lower *l, const Buffer *b, Expr *offset, Expr *first, int width) {
   if (!l->lane) return true;
+  if (b->scope == SC_GLOBAL && b->align % (width * dt_bytes(b->dtype))) return false;
   Expr *step = lower_simplify(l, ex_sub(l->arena, offset, first));
-  return step->kind == EX_VAR && step->u.var == l->lane;
+  return step->kind == EX_VAR && step->u.var == l->lane && facts_divisor(l->facts, first) % width == 0;
 }
 
 // Body of a copy loop: one store dst[...] = src[...].
@@ -74,7 +75,7 @@ bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
     so = lower_simplify(l, ex_subst(a, from, l->lane, ex_index(a, 0)));
     off = lower_simplify(l, ex_subst(a, to, l->lane, ex_index(a, 0)));
   }
-  if (!consecutive(l, from, so) || !consecutive(l, to, off)) return false;
+  if (!one_vector(l, src, from, so, width) || !one_vector(l, dst, to, off, width)) return false;
   st_add(a, out,
          st_op(a, OP_CP_ASYNC, store->span, region_flat(a, src, so, width),
                region_flat(a, dst, off, width), valid));

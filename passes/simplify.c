@@ -110,6 +110,13 @@ static void use_node(void *ctx, Expr *x) {
 
 static void use_slot(void *ctx, Expr **slot) { ex_walk(*slot, use_node, ctx); }
 
+// Does it nothing but write its destination?
+static bool only_moves(const Stmt *s) {
+  OpCode op = s->u.op.op;
+  if (op == OP_COPY) return !s->u.op.arg[op_arg(OP_COPY, "async")].i;
+  return op == OP_VMOV || op == OP_FILL;
+}
+
 // Buffers that a statement needs: everything but the target of a plain store (or a move into
 // registers), which is dead where nothing reads it.
 static void use_regions(Used *u, const Stmt *s) {
@@ -118,7 +125,7 @@ static void use_regions(Used *u, const Stmt *s) {
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_EXPR || kind == ARG_INT || !s->u.op.arg[i].region) continue;
     const Buffer *b = s->u.op.arg[i].region->buf;
-    if (kind == ARG_WRITE && b->scope == SC_LOCAL) continue;
+    if (kind == ARG_WRITE && b->scope == SC_LOCAL && only_moves(s)) continue;
     use(u, b);
   }
 }
@@ -127,7 +134,7 @@ static bool dead(Used *u, const Stmt *s) {
   if (s->kind == ST_LET) return !map_has(u->used, key(u, s->u.let.var));
   if (s->kind == ST_STORE && s->u.store.buf->scope == SC_LOCAL)
     return !map_has(u->used, key(u, s->u.store.buf));
-  if (s->kind == ST_OP && (s->u.op.op == OP_VMOV || s->u.op.op == OP_FILL)) {
+  if (s->kind == ST_OP && only_moves(s)) {
     const Region *dst = s->u.op.arg[op_arg(s->u.op.op, "dst")].region;
     return dst->buf->scope == SC_LOCAL && !map_has(u->used, key(u, dst->buf));
   }

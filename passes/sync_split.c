@@ -117,24 +117,62 @@ bool sync_split(Sync *s, int at) {
 typedef struct {
   Sync *s;
   Stmt *parent, *leaf;
+  const Buffer *buf; // whose loads move
 } Loads;
 
-static Expr *load_to_let(void *ctx, Expr *x) {
-  Loads *l = ctx;
+static Expr *hoist(Loads *l, Expr *x, Expr *when);
+
+// The loads of x become lets, made only where `when` holds (NULL: always).
+static void hoist_all(Loads *l, Expr **x, int n, Expr *when) {
+  for (int i = 0; i < n; i++) x[i] = hoist(l, x[i], when);
+}
+
+static Expr *hoist_load(Loads *l, Expr *x, Expr *when) {
   Arena *a = l->s->a;
-  if (x->kind != EX_LOAD || x->u.load.buf->scope == SC_LOCAL) return x;
+  Expr **idx = arena_copy(a, x->u.load.idx, sizeof(Expr *) * (size_t)x->u.load.n);
+  hoist_all(l, idx, x->u.load.n, when);
+  Expr *load = ex_at(ex_load(a, x->u.load.buf, idx, x->u.load.n), x->span);
+  if (x->u.load.buf != l->buf) return load;
+  Expr *value = when ? ex_select(a, when, load, zero(a, x->type)) : load;
   Var *v = var_new(a, x->u.load.buf->name, x->type, VAR_LET, l->leaf->span);
-  sync_insert(a, l->parent, l->leaf, st_let(a, v, x, l->leaf->span));
+  sync_insert(a, l->parent, l->leaf, st_let(a, v, value, l->leaf->span));
   return ex_var(a, v);
 }
 
-static void loads_of(void *ctx, Expr **slot) {
-  Loads *l = ctx;
-  *slot = walk_expr(l->s->a, *slot, load_to_let, l);
+static Expr *hoist_logical(Loads *l, Expr *x, Expr *when) {
+  Arena *a = l->s->a;
+  Expr *p = hoist(l, x->u.bin.a, when);
+  Expr *needed = x->u.bin.op == BIN_AND ? p : ex_un(a, UN_NOT, p);
+  return ex_bin(a, x->u.bin.op, p, hoist(l, x->u.bin.b, ex_and(a, when, needed)));
 }
+
+static Expr *hoist(Loads *l, Expr *x, Expr *when) {
+  Arena *a = l->s->a;
+  Expr *p, *q, *arg[3];
+  if (!walk_has_load(x)) return x;
+  switch (x->kind) {
+  case EX_LOAD: return hoist_load(l, x, when);
+  case EX_UNARY: return ex_un(a, x->u.un.op, hoist(l, x->u.un.a, when));
+  case EX_CAST: return ex_cast(a, x->type, hoist(l, x->u.cast, when));
+  case EX_BINARY:
+    if (x->u.bin.op == BIN_AND || x->u.bin.op == BIN_OR) return hoist_logical(l, x, when);
+    p = hoist(l, x->u.bin.a, when);
+    return ex_bin(a, x->u.bin.op, p, hoist(l, x->u.bin.b, when));
+  case EX_SELECT:
+    p = hoist(l, x->u.sel.cond, when);
+    q = hoist(l, x->u.sel.yes, ex_and(a, when, p));
+    return ex_select(a, p, q, hoist(l, x->u.sel.no, ex_and(a, when, ex_un(a, UN_NOT, p))));
+  case EX_MATH:
+    for (int i = 0; i < x->u.math.n; i++) arg[i] = hoist(l, x->u.math.arg[i], when);
+    return ex_math(a, x->u.math.fn, arg, x->u.math.n);
+  default: return x;
+  }
+}
+
+static void hoist_slot(void *ctx, Expr **slot) { *slot = hoist(ctx, *slot, NULL); }
 
 void sync_split_leaf(Sync *s) {
   const Pending *to = s->to;
-  Loads l = {s, to->path[to->npath - 2], to->path[to->npath - 1]};
-  st_exprs(l.leaf, loads_of, &l);
+  Loads l = {s, to->path[to->npath - 2], to->path[to->npath - 1], s->from->buf};
+  st_exprs(l.leaf, hoist_slot, &l);
 }

@@ -1,7 +1,8 @@
 """Random tile programs through tlc: the emulator against the oracle, under several schedules; with
---reference small programs against reference.py, which shares nothing with tlc.
+--reference small programs against reference.py, which shares nothing with tlc; with --text the text
+emitted for them, compiled by g++, against the oracle (slow).
 
-    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED] [--reference]
+    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED]
 
 Prints each finding once per signature with its seed and a reduced program; status 1 if any.
 SPDX-License-Identifier: MIT
@@ -21,6 +22,7 @@ from reference import convert, execute  # noqa: E402
 from tileops import make  # noqa: E402
 
 TLC = os.environ.get("TLC", "build/tlc")
+TEXT_RUN = os.path.join(os.path.dirname(TLC), "tests/text_run")
 # Refusals that say a program asks for more than there is.
 REFUSED = ("E520", "E518", "E521")
 
@@ -28,6 +30,10 @@ REFUSED = ("E520", "E518", "E521")
 def run(path, args, emu_seed=1, timeout=20, extra=()):
     """None when all is well, else the signature of what went wrong and the output."""
     command = [TLC, "--run", "--device=emu", "--integers", f"--emu-seed={emu_seed}", path, *args, *extra]
+    return outcome(command, timeout)
+
+
+def outcome(command, timeout):
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -101,6 +107,14 @@ def check_reference(text, args, seeds, folder=None):
                 at = tuple(wrong[0])
                 return "reference", f"{name}{list(map(int, at))}: {got[at]} for {want[at]}; {len(wrong)} differ"
     return None
+
+
+def check_text(text, args, seeds, folder=None):
+    with tempfile.TemporaryDirectory(dir=folder) as tmp:
+        path = f"{tmp}/program.tl"
+        with open(path, "w") as f:
+            f.write(text)
+        return outcome([TEXT_RUN, "--integers", path, *args], 120)
 
 
 # ------------------------------------------------------------------------------------ reduction
@@ -181,9 +195,9 @@ def reduce(text, args, seeds, want, budget=90):
 SMALL, CHECK = False, check
 
 
-def use_reference():
+def use(f):
     global SMALL, CHECK
-    SMALL, CHECK = True, check_reference
+    SMALL, CHECK = f is check_reference, f
 
 
 def one(seed):
@@ -214,11 +228,12 @@ def main():
     p.add_argument("--show", type=int)
     p.add_argument("--all", action="store_true", help="reduce every finding, not one a signature")
     p.add_argument("--reference", action="store_true")
+    p.add_argument("--text", action="store_true")
     o = p.parse_args()
-    if o.reference:
-        use_reference()
+    if o.reference or o.text:
+        use(check_text if o.text else check_reference)
     if o.show is not None:
-        text, args = make(o.show, o.reference)
+        text, args = make(o.show, SMALL)
         print("# " + " ".join(args) + "\n" + text)
         return 0
     os.makedirs(o.out, exist_ok=True)

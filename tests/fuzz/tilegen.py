@@ -83,13 +83,18 @@ class Gen:
             return self.pick(old)
         n = max(dims, self.pick((1, 2, 2, 3)))
         shape = [self.pick(EXTENTS) for _ in range(n)]
+        if n < 3 and self.chance(0.15):
+            shape.insert(self.r.randint(0, n), 1)
+            n += 1
         b = self.tensor(dtype or self.pick(FLOATS + INTS), shape)
         if self.chance(0.2):
             d = self.r.randrange(n)
             size = self.name("n")
             self.args[size] = self.pick((0, 1, 5, 16, 17, 33, 64, 100))
-            self.params[-1][1][d] = size
-            b.shape = tuple(self.args[size] if i == d else e for i, e in enumerate(b.shape))
+            extra, times = self.pick((0, 0, 0, 3)), self.pick((1, 1, 1, 2, 8))
+            self.params[-1][1][d] = size if (extra, times) == (0, 1) else f"{size} * {times} + {extra}"
+            extent = self.args[size] * times + extra
+            b.shape = tuple(extent if i == d else e for i, e in enumerate(b.shape))
         elif not self.brief and self.chance(0.1):
             self.strides(b)
         if self.chance(0.1):
@@ -183,6 +188,8 @@ class Gen:
         if self.chance(0.6):
             return self.inside(size, extent)
         choices = [str(self.r.randint(0, max(0, size - 1)))]
+        if self.args and self.chance(0.1):
+            return f"{self.pick(self.args)} - {self.r.randint(1, 40)}"
         for v in self.vars[-3:]:
             choices += [f"{v.name} * {extent}", f"{v.name} * {self.pick((1, 7, 8, 16))} + {self.r.randint(0, 9)}",
                         f"{v.name} * {extent} - {self.r.randint(1, 8)}"]
@@ -317,6 +324,23 @@ class Gen:
             return False
         s, o = self.sides(src, sb, out, ob)
         self.work(self.product(sb[1]))
+        self.emit(f"T.copy({s}, {o})")
+        return True
+
+    def s_across(self):
+        """Straight from a tensor to this block's part of an output."""
+        src = self.source(1)
+        if src.kind != "tame" or not all(src.shape) or self.product(src.shape) > 20000:
+            return False
+        ext = [e if e < 40 else self.r.randint(1, 40) for e in src.shape]
+        out = self.output(self.pick((src.dtype, self.pick(FLOATS + INTS))), ext)
+        self.outs.append(out)
+        sb = [self.anywhere(n, e) for n, e in zip(src.shape, ext)], ext
+        ob = self.box(out, [e for e in ext if e > 1])
+        if ob is None:
+            return False
+        s, o = self.sides(src, sb, out, ob)
+        self.work(self.product(ext))
         self.emit(f"T.copy({s}, {o})")
         return True
 

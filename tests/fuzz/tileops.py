@@ -149,10 +149,12 @@ class Program(Gen):
             idx = [f"{b} + {n}" for b, n in zip(dst.base, idx)]
         target = f"{dst.name}[{', '.join(list(dst.lead) + idx)}]"
         heads = ", ".join(v.name for v in pv)
-        if len(pv) > 1 and self.chance(0.15):
+        if len(pv) > 1 and self.chance(0.2):
             depth0 = self.indent
+            inner = self.pick(("Parallel", "Parallel", "vectorized", "serial", "unroll"))
+            inner = "Parallel" if pv[-1].hi > 16 or dst.scope == "frag" else inner
             for v in pv:
-                self.emit(f"for {v.name} in T.Parallel({v.hi + 1}):")
+                self.emit(f"for {v.name} in T.{inner if v is pv[-1] else 'Parallel'}({v.hi + 1}):")
                 self.indent += 1
             nest = self.indent - depth0
         else:
@@ -188,7 +190,9 @@ class Program(Gen):
         self.emit(f"{target} = {v.text}")
 
     def iteration(self, dst, target, pv):
-        avoid = {dst.name}
+        sums = self.sums + [b for b in self.visible("shared") if b.kind == "acc" and b is not dst]
+        self.loop_sum = self.pick(sums) if sums else None
+        avoid = {dst.name, self.loop_sum.name if sums else ""}
         for _ in range(self.pick((1, 1, 1, 2, 3))):
             r = self.r.random()
             if r < 0.15:
@@ -219,7 +223,7 @@ class Program(Gen):
                 v = self.small(self.expr(pv, avoid), 50)
                 self.emit(f"{w} = {v.text}")
                 self.emit(f"{target} = {self.small(Value(w, 50), dst.limit).text}")
-            elif r < 0.5 and self.sums:
+            elif r < 0.5 and self.loop_sum:
                 self.one_atomic(pv, avoid)
             else:
                 self.assign(dst, target, pv, avoid)
@@ -233,9 +237,9 @@ class Program(Gen):
         return True
 
     def one_atomic(self, pv, avoid):
-        b = self.pick(self.sums)
+        b = self.loop_sum
         n = self.product([v.hi + 1 for v in pv]) * self.times * self.blocks * 5
-        if b.name in avoid or not self.budget(b, n, 4):
+        if not self.budget(b, n, 4):
             return
         idx = self.element(b, pv + self.vars[:3])
         self.emit(f"T.atomic_add({idx}, {self.small(self.expr(pv, avoid), 4).text})")
@@ -406,6 +410,16 @@ class Program(Gen):
         if r < 0.3:
             value = f"{self.thread_value()} {self.pick('+-')} {self.thread_value()}"
             self.emit(f"{self.tvar} = {clamp.format(value, 7, 7)}")
+        elif r < 0.35 and self.local and self.lanes():
+            b, n = self.pick(self.lanes()), self.local.shape[0]
+            if b.limit > self.local.limit or b.kind != "tame" or b.shape[0] < n:
+                return False
+            m = self.inside(b.shape[0], n)
+            self.emit(f"T.copy({b.name}[{m}:{m} + {n}], {self.local.name})")
+        elif r < 0.37 and self.local:
+            n = self.local.shape[0]
+            out = self.output(self.local.dtype, (self.threads, n), kind="thread")
+            self.emit(f"T.copy({self.local.name}, {out.name}[{', '.join(list(out.lead) + ['tx', '0'])}])")
         elif r < 0.4 and self.local:
             value = clamp.format(self.thread_value(), self.local.limit, self.local.limit)
             self.emit(f"{self.local.name}[{self.inside(self.local.shape[0], 1)}] = {value}")
@@ -523,7 +537,7 @@ class Program(Gen):
         kinds = [(6, self.s_copy), (2, self.s_fill), (3, self.s_store_out), (1, self.s_sync), (1, self.s_let),
                  (6, lambda: self.s_parallel(depth)), (5, self.s_gemm), (2, self.s_atomic), (1, self.s_reload),
                  (3 if self.per_thread else 0, lambda: self.s_thread(depth)), (1, self.s_count),
-                 (1, self.s_scalar), (1, self.s_wide), (1, self.s_chain),
+                 (2, self.s_across), (1, self.s_scalar), (1, self.s_wide), (1, self.s_chain),
                  (5 if deep else 0, lambda: self.s_for(depth)), (2 if deep else 0, lambda: self.s_if(depth))]
         mark, bufs = len(self.lines), list(self.bufs)
         f = self.r.choices([k[1] for k in kinds], [k[0] for k in kinds])[0]
@@ -535,7 +549,7 @@ class Program(Gen):
 
     def set_up(self):
         r = self.r
-        self.threads = self.pick((32, 64, 96, 128, 128, 128, 192, 256, 48, 100))
+        self.threads = self.pick((32, 64, 96, 128, 128, 128, 192, 256, 48, 100, 33, 512, 1))
         axes = self.pick((1, 2, 2, 3))
         self.grid = [(n, self.pick((1, 2) if self.brief else (1, 2, 3))) for n in ("bx", "by", "bz")[:axes]]
         self.blocks = self.product([g[1] for g in self.grid])
@@ -568,6 +582,8 @@ class Program(Gen):
             self.tile(self.pick(("shared", "frag")))
         if self.per_thread:
             self.tile("shared", shape=(self.pick((self.threads, 64, 33, 200)),))
+        if self.chance(0.3):  # a shared tile of sums
+            self.tile("shared", self.pick(("int32", "float32")), (self.pick((1, 5, 33, 64)),), kind="acc")
         for _ in range(self.pick((0, 0, 1, 2))):
             shape = [self.pick((1, 3, 16, 33, 64, 80)) for _ in range(self.pick((1, 2, 3)))]
             b = self.tensor(self.pick(("float32", "float32", "int32", "float16", "bfloat16", "int64", "float64")), shape, "sum", "Z")
