@@ -52,7 +52,8 @@ static bool one_vector(Lower *l, const Buffer *b, Expr *offset, Expr *first, int
   if (!l->lane) return true;
   if (b->scope == SC_GLOBAL && b->align % (width * dt_bytes(b->dtype))) return false;
   Expr *step = lower_simplify(l, ex_sub(l->arena, offset, first));
-  return step->kind == EX_VAR && step->u.var == l->lane && facts_divisor(l->facts, first) % width == 0;
+  return step->kind == EX_VAR && step->u.var == l->lane &&
+         facts_divisor(l->facts, first) % width == 0;
 }
 
 // Body of a copy loop: one store dst[...] = src[...].
