@@ -291,11 +291,9 @@ class Gen:
 
     def s_copy(self):
         for _ in range(8):
-            dst = self.pick(self.visible("shared", "frag", "shared", "frag") or self.bufs)
-            if dst.scope == "global":
+            dst = self.pick(self.visible("shared", "frag") or [None])
+            if dst is None:
                 return False
-            if dst.scope == "local":
-                continue
             srcs = [b for b in self.visible("shared", "frag", "global") if b.kind != "sum" and self.fits(b, dst)]
             if self.chance(0.4) or not srcs:
                 srcs = [self.source(len([e for e in dst.shape if e > 1]))]

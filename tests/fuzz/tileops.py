@@ -1,7 +1,8 @@
-"""Random element-wise loops, gemms, atomics and per-thread statements, and the whole program.
+"""Random element-wise loops, gemms and atomics, and the whole program.
 SPDX-License-Identifier: MIT
 """
-from tilegen import EXACT, FLOATS, INTS, WORK, Gen, Var
+from tilegen import EXACT, FLOATS, INTS, WORK, Var
+from tilethreads import Threads
 
 GEMMS = (("float16", "float32"), ("float16", "float32"), ("float16", "float16"), ("bfloat16", "float32"),
          ("float32", "float32"), ("int8", "int32"))
@@ -14,7 +15,7 @@ class Value:
         self.text, self.most = text, most
 
 
-class Program(Gen):
+class Program(Threads):
     # -------------------------------------------------------------------------------- expressions
     def small(self, v, most):
         if v.most <= most:
@@ -127,9 +128,10 @@ class Program(Gen):
 
     # -------------------------------------------------------------------------------- Parallel
     def s_parallel(self, depth):
-        dst = self.pick([b for b in self.visible("shared", "frag")] + [b for b in self.outs if b.kind == "wild"])
-        if dst is None:
+        dsts = self.visible("shared", "frag") + [b for b in self.outs if b.kind == "wild"]
+        if not dsts:
             return False
+        dst = self.pick(dsts)
         own = dst.own if dst.scope == "global" else dst.shape
         ext = list(own)
         if self.product(ext) > 8192 or self.product(ext) * self.times > (4000 if self.brief else 60000):
@@ -383,85 +385,7 @@ class Program(Gen):
         self.emit(f"T.gemm({a[1]}, {b[1]}, {acc.name}{extra})")
         return True
 
-    # -------------------------------------------------------------------------------- per thread
-    def lanes(self):
-        return [b for b in self.visible("shared") if len(b.shape) == 1 and b.kind != "acc"]
-
-    def thread_value(self):
-        """An expression of each thread's own."""
-        r = self.r.random()
-        if r < 0.3:
-            return f"(tx + {self.r.randint(0, 9)}) % {self.r.randint(2, 7)}"
-        if r < 0.5:
-            return f"{self.tvar}"
-        lanes = self.lanes()
-        if lanes and r < 0.8:
-            b = self.pick(lanes)
-            n = b.shape[0]
-            return f"{b.name}[{self.pick((f'tx % {n}', f'(tx + {self.r.randint(1, 40)}) % {n}', f'(tx * 3) % {n}'))}]"
-        if self.local and r < 0.9:
-            return f"{self.local.name}[{self.inside(self.local.shape[0], 1)}]"
-        return str(self.r.randint(-3, 3))
-
-    def s_thread(self, depth):
-        """Statements that each thread does alone."""
-        r = self.r.random()
-        clamp = "T.max(T.min({}, {}), -{})"
-        if r < 0.3:
-            value = f"{self.thread_value()} {self.pick('+-')} {self.thread_value()}"
-            self.emit(f"{self.tvar} = {clamp.format(value, 7, 7)}")
-        elif r < 0.35 and self.local and self.lanes():
-            b, n = self.pick(self.lanes()), self.local.shape[0]
-            if b.limit > self.local.limit or b.kind != "tame" or b.shape[0] < n:
-                return False
-            m = self.inside(b.shape[0], n)
-            self.emit(f"T.copy({b.name}[{m}:{m} + {n}], {self.local.name})")
-        elif r < 0.37 and self.local:
-            n = self.local.shape[0]
-            out = self.output(self.local.dtype, (self.threads, n), kind="thread")
-            self.emit(f"T.copy({self.local.name}, {out.name}[{', '.join(list(out.lead) + ['tx', '0'])}])")
-        elif r < 0.4 and self.local:
-            value = clamp.format(self.thread_value(), self.local.limit, self.local.limit)
-            self.emit(f"{self.local.name}[{self.inside(self.local.shape[0], 1)}] = {value}")
-        elif r < 0.6 and self.lanes():
-            b = self.pick(self.lanes())
-            n, c = b.shape[0], self.r.randint(0, 4)
-            own = self.thread_value().replace(f"{b.name}[", "#")
-            if "#" in own:
-                own = "tx % 3"
-            value = clamp.format(own, b.limit, b.limit)
-            if n >= self.threads and self.chance(0.5):
-                self.emit(f"{b.name}[(tx + {c}) % {n}] = {value}")
-            else:
-                guard = f"tx < {min(n, self.threads)}" + self.pick(("", " and tx % 2 == 0", f" and tx >= {c}"))
-                self.emit(f"if {guard}:")
-                self.emit(f"    {b.name}[tx] = {value}")
-        elif r < 0.7:
-            guard = self.pick(("tx % 2 == 0", f"tx < {self.r.randint(1, self.threads)}", "(tx // 32) % 2 == 0", "tx == 0"))
-            self.emit(f"if {guard}:")
-            self.emit(f"    {self.tvar} = {clamp.format(self.thread_value(), 7, 7)}")
-            if self.chance(0.4):
-                self.emit("else:")
-                self.emit(f"    {self.tvar} = {clamp.format(self.thread_value(), 7, 7)}")
-        elif r < 0.8:
-            k = self.name("r")
-            self.emit(f"for {k} in T.serial({self.pick(('tx % 3', '2', '3'))}):")
-            self.emit(f"    {self.tvar} = {clamp.format(f'{self.tvar} + {k} + {self.thread_value()}', 7, 7)}")
-        elif r < 0.9:
-            lanes = [b for b in self.lanes()]
-            if not lanes:
-                return False
-            b = self.pick(lanes)  # done once
-            value = self.r.randint(-b.limit, b.limit)
-            self.emit(f"{b.name}[{self.inside(b.shape[0], 1)}] = {value}")
-        else:
-            out = self.pick(self.touts) if self.touts and self.chance(0.5) else self.output(
-                self.pick(FLOATS + INTS), (self.threads,), kind="thread")
-            if out not in self.touts:
-                self.touts.append(out)
-            self.emit(f"{out.name}[{', '.join(list(out.lead) + ['tx'])}] = {self.thread_value()}")
-        return True
-
+    # -------------------------------------------------------------------------------- others
     def s_count(self):
         if not self.counter:
             return False
@@ -536,7 +460,7 @@ class Program(Gen):
         deep = depth < 3
         kinds = [(6, self.s_copy), (2, self.s_fill), (3, self.s_store_out), (1, self.s_sync), (1, self.s_let),
                  (6, lambda: self.s_parallel(depth)), (5, self.s_gemm), (2, self.s_atomic), (1, self.s_reload),
-                 (3 if self.per_thread else 0, lambda: self.s_thread(depth)), (1, self.s_count),
+                 (3 if self.per_thread else 0, self.s_thread), (2 if self.per_thread else 0, self.s_diverge), (1, self.s_count),
                  (2, self.s_across), (1, self.s_scalar), (1, self.s_wide), (1, self.s_chain),
                  (5 if deep else 0, lambda: self.s_for(depth)), (2 if deep else 0, lambda: self.s_if(depth))]
         mark, bufs = len(self.lines), list(self.bufs)
