@@ -22,13 +22,9 @@ static int count(const Region *r) {
   return (int)n;
 }
 
-static int bytes(const Region *r) {
-  return count(r) * dt_bytes(r->buf->dtype);
-}
+static int bytes(const Region *r) { return count(r) * dt_bytes(r->buf->dtype); }
 
-static void sync(Cg *c, const Stmt *s) {
-  cg_line(c, "__syncthreads();");
-}
+static void sync(Cg *c, const Stmt *s) { cg_line(c, "__syncthreads();"); }
 
 static void commit(Cg *c, const Stmt *s) {
   needs_add(c->needs, "cp_async_commit");
@@ -89,6 +85,14 @@ static void ldmatrix(Cg *c, const Stmt *s) {
   const char *trans = arg[3].i ? "_trans" : "";
   two_addresses(c, arena_printf(c->arena, "ldmatrix%s_x%d", trans, (int)arg[2].i), arg[1].region,
                 arg[0].region);
+  call_end(c);
+}
+
+static void byte_perm(Cg *c, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  two_addresses(c, "byte_perm", arg[1].region, arg[0].region);
+  cg_text(c, ", ");
+  cg_value(c, arg[2].expr, DT_U32, P_TERNARY);
   call_end(c);
 }
 
@@ -157,9 +161,11 @@ static void vatomic(Cg *c, const Stmt *s) {
 }
 
 static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
-    [OP_SYNC] = sync, [OP_ASYNC_COMMIT] = commit, [OP_ASYNC_WAIT] = wait,
-    [OP_VMOV] = vmov, [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
-    [OP_MMA] = mma,   [OP_ATOMIC] = atomic,       [OP_VATOMIC] = vatomic,
+    [OP_SYNC] = sync,           [OP_ASYNC_COMMIT] = commit,
+    [OP_ASYNC_WAIT] = wait,     [OP_VMOV] = vmov,
+    [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
+    [OP_BYTE_PERM] = byte_perm, [OP_MMA] = mma,
+    [OP_ATOMIC] = atomic,       [OP_VATOMIC] = vatomic,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

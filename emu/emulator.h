@@ -162,6 +162,7 @@ uint8_t *mem_registers(Emu *e, const ERegion *r, int count);
 
 /* mma.c */
 void warp_ldmatrix(Emu *e, const Instr *in);
+void warp_byte_perm(Emu *e, const Instr *in);
 void warp_mma(Emu *e, const Instr *in);
 
 /* shadow.c: elements [at, at + count) of b touched by `thread` */

@@ -50,12 +50,33 @@ void warp_ldmatrix(Emu *e, const Instr *in) {
     for (int row = 0; row < CELLS; row++) {
       int lane = m * CELLS + row;
       if (!(ok >> lane & 1)) continue;
-      if (e->checks)
-        shadow_read_warp(e, src->buf, at[lane], per_row, e->w->number * LANES + lane);
+      if (e->checks) shadow_read_warp(e, src->buf, at[lane], per_row, e->w->number * LANES + lane);
       memcpy(cell[row], src->buf->raw + at[lane] * src->buf->size, ROW_BYTES);
     }
     count_shared(e, byte, ok & UINT32_C(0xff) << (m * CELLS), ROW_BYTES);
     if (out) give_cells(out, dst->buf->size, m, cell, in->i[1]);
+  }
+}
+
+/* byte_perm */
+
+// Byte i of a run of registers that hold elements of `size` bytes.
+static uint8_t *byte_of(uint8_t *run, int size, int i, int lane) {
+  return run + (i / size * LANES + lane) * size + i % size;
+}
+
+void warp_byte_perm(Emu *e, const Instr *in) {
+  const ERegion *src = &in->r[0], *dst = &in->r[1];
+  LaneVals sel;
+  uint8_t *from = mem_registers(e, src, src->count), *to = mem_registers(e, dst, dst->count);
+  emu_eval(&e->m, in->e, e->w->mask, LANES, sel, NULL);
+  if (!from || !to) return;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint8_t out[4];
+    if (!(e->w->mask >> lane & 1)) continue;
+    for (int i = 0; i < 4; i++)
+      out[i] = *byte_of(from, src->buf->size, (int)(sel[lane].i >> 4 * i & 7), lane);
+    for (int i = 0; i < 4; i++) *byte_of(to, dst->buf->size, i, lane) = out[i];
   }
 }
 

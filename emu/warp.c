@@ -150,6 +150,7 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_LDMATRIX:
     if (whole_warp(e, in)) warp_ldmatrix(e, in);
     break;
+  case OP_BYTE_PERM: warp_byte_perm(e, in); break;
   case OP_MMA:
     if (whole_warp(e, in)) warp_mma(e, in);
     break;

@@ -70,7 +70,9 @@ Layout *layout_with_bits(Arena *a, const Layout *l, int bits);
    wm * wn_i); each warp owns a contiguous block of M / wm rows and N / wn columns */
 
 // C of M x N: m16n8 micro tiles; registers (tile_m * tiles_n + tile_n) * 4 + c, in elements.
-Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn);
+// pair_m: rows g and g + 8 of a micro tile are rows 2g and 2g + 1 of C. pair_n: columns x of two
+// neighbouring micro tiles are columns 2x and 2x + 1 of C.
+Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn, bool pair_m, bool pair_n);
 // A of M x K (K x M when trans), atoms of 16 x (256 / bits): registers (tile_m * tiles_k + tile_k)
 // * (128 / bits) + a; replicated over wn. K is rounded up to the atom; B of N x K (K x N when
 // !trans): (tile_n * tiles_k + tile_k) * (64 / bits) + b; replicated over wm.

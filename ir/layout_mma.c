@@ -28,21 +28,24 @@ static void set_replica(Arena *a, Layout *l, int extent, int stride) {
   *l->replica = (Replica){extent, stride};
 }
 
-Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn) {
-  if (m % (16 * wm) || n % (8 * wn))
+Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn, bool pair_m, bool pair_n) {
+  if (m % (16 * wm) || n % (8 * wn) || (pair_n && n % (16 * wn)))
     die("mma accumulator of %d x %d over %d x %d warps", m, n, wm, wn);
   int tm = m / 16 / wm, tn = n / 8 / wn;
   Layout *l = two_dims(a, m, n, bits, 32 * wm * wn);
-  Digit row[] = {{8, OWN_THREAD, 4},
-                 {2, OWN_REG, 2 * bits},
+  Digit g = {8, OWN_THREAD, 4}, upper = {2, OWN_REG, 2 * bits};
+  Digit row[] = {pair_m ? upper : g,
+                 pair_m ? g : upper,
                  {tm, OWN_REG, (int64_t)tn * 4 * bits},
                  {wm, OWN_THREAD, 32}};
-  Digit col[] = {{2, OWN_REG, bits},
+  int pair = pair_n ? 2 : 1; // tiles whose columns alternate
+  Digit col[] = {{pair, OWN_REG, 4 * bits},
+                 {2, OWN_REG, bits},
                  {4, OWN_THREAD, 1},
-                 {tn, OWN_REG, 4 * bits},
+                 {tn / pair, OWN_REG, (int64_t)pair * 4 * bits},
                  {wn, OWN_THREAD, 32 * (int64_t)wm}};
   set_dim(a, l, 0, row, 4);
-  set_dim(a, l, 1, col, 4);
+  set_dim(a, l, 1, col, 5);
   return l;
 }
 

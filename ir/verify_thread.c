@@ -109,6 +109,15 @@ static void operands_ldmatrix(Verify *v, Stmt *s) {
     verify_fail(v, "%lld bits for %lld registers", (long long)bits(v, dst), (long long)num);
 }
 
+static void operands_byte_perm(Verify *v, Stmt *s) {
+  Region *src = operand(s, "src"), *dst = operand(s, "dst");
+  want_scope(v, src, SC_LOCAL, "the source");
+  want_scope(v, dst, SC_LOCAL, "the destination");
+  if (bits(v, src) != 64 || bits(v, dst) != 32)
+    verify_fail(v, "%lld bits picked from %lld, not 32 from 64", (long long)bits(v, dst),
+                (long long)bits(v, src));
+}
+
 // May differ: signs of integers of one width, and the two fp8 formats.
 static bool multiply(DType a, DType b) {
   if (a == b) return true;
@@ -122,14 +131,14 @@ static void operands_mma(Verify *v, Stmt *s) {
     DType ab, d;
     int m, n, k;
   } legal[] = {
-    {DT_F16, DT_F32, 16, 8, 16},  {DT_F16, DT_F16, 16, 8, 16}, {DT_F16, DT_F32, 16, 8, 8},
-    {DT_F16, DT_F16, 16, 8, 8},   {DT_BF16, DT_F32, 16, 8, 16}, {DT_BF16, DT_F32, 16, 8, 8},
-    {DT_TF32, DT_F32, 16, 8, 8},  {DT_TF32, DT_F32, 16, 8, 4}, {DT_F32, DT_F32, 16, 8, 8},
-    {DT_F32, DT_F32, 16, 8, 4},   {DT_I8, DT_I32, 16, 8, 32},  {DT_U8, DT_I32, 16, 8, 32},
-    {DT_I8, DT_I32, 16, 8, 16},   {DT_U8, DT_I32, 16, 8, 16},  {DT_I4, DT_I32, 16, 8, 64},
-    {DT_U4, DT_I32, 16, 8, 64},   {DT_I4, DT_I32, 16, 8, 32},  {DT_U4, DT_I32, 16, 8, 32},
-    {DT_E4M3, DT_F32, 16, 8, 32}, {DT_E5M2, DT_F32, 16, 8, 32}, {DT_E4M3, DT_F16, 16, 8, 32},
-    {DT_E5M2, DT_F16, 16, 8, 32}, {DT_F64, DT_F64, 8, 8, 4},
+      {DT_F16, DT_F32, 16, 8, 16},  {DT_F16, DT_F16, 16, 8, 16},  {DT_F16, DT_F32, 16, 8, 8},
+      {DT_F16, DT_F16, 16, 8, 8},   {DT_BF16, DT_F32, 16, 8, 16}, {DT_BF16, DT_F32, 16, 8, 8},
+      {DT_TF32, DT_F32, 16, 8, 8},  {DT_TF32, DT_F32, 16, 8, 4},  {DT_F32, DT_F32, 16, 8, 8},
+      {DT_F32, DT_F32, 16, 8, 4},   {DT_I8, DT_I32, 16, 8, 32},   {DT_U8, DT_I32, 16, 8, 32},
+      {DT_I8, DT_I32, 16, 8, 16},   {DT_U8, DT_I32, 16, 8, 16},   {DT_I4, DT_I32, 16, 8, 64},
+      {DT_U4, DT_I32, 16, 8, 64},   {DT_I4, DT_I32, 16, 8, 32},   {DT_U4, DT_I32, 16, 8, 32},
+      {DT_E4M3, DT_F32, 16, 8, 32}, {DT_E5M2, DT_F32, 16, 8, 32}, {DT_E4M3, DT_F16, 16, 8, 32},
+      {DT_E5M2, DT_F16, 16, 8, 32}, {DT_F64, DT_F64, 8, 8, 4},
   };
   Region *a = operand(s, "a"), *b = operand(s, "b"), *d = operand(s, "d");
   int64_t m = attribute(s, "m"), n = attribute(s, "n"), k = attribute(s, "k");
@@ -171,6 +180,7 @@ void check_operands(Verify *v, Stmt *s) {
   case OP_VMOV: operands_vmov(v, s); break;
   case OP_CP_ASYNC: operands_cp_async(v, s); break;
   case OP_LDMATRIX: operands_ldmatrix(v, s); break;
+  case OP_BYTE_PERM: operands_byte_perm(v, s); break;
   case OP_MMA: operands_mma(v, s); break;
   case OP_ATOMIC:
   case OP_VATOMIC: operands_atomic(v, s); break;
@@ -191,7 +201,8 @@ void check_commits(Verify *v, Stmt *s) {
 /* registers: matrix operands have constant places once loops are unrolled */
 
 void check_fragments(Verify *v, Stmt *s) {
-  if (s->kind != ST_OP || (s->u.op.op != OP_MMA && s->u.op.op != OP_LDMATRIX)) return;
+  if (s->kind != ST_OP) return;
+  if (s->u.op.op != OP_MMA && s->u.op.op != OP_LDMATRIX && s->u.op.op != OP_BYTE_PERM) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;

@@ -26,10 +26,8 @@ static void add_use(Collect *c, Buffer *b, Expr **idx, bool write) {
   uint32_t seen = 0;
   for (int d = 0; d < b->ndim; d++) {
     int v = u.dim[d] = loop_var(c->loop, idx[d]);
-    if (v < 0)
-      u.plain = u.plain && ex_is(idx[d], 0) && ex_is(b->shape[d], 1);
-    else if (seen >> v & 1)
-      u.plain = false;
+    if (v < 0) u.plain = u.plain && ex_is(idx[d], 0) && ex_is(b->shape[d], 1);
+    else if (seen >> v & 1) u.plain = false;
     if (v >= 0) seen |= 1u << v;
   }
   vec_push(c->arena, &c->uses, u);
@@ -206,8 +204,7 @@ static bool fit_digits(const FragUse *u, const Layout *frag, const Layout *loop,
         if (g->digit[j].owner == OWN_THREAD &&
             !take_replica(rep, frag->nreplicas, g->digit[j].extent, g->digit[j].stride))
           return false;
-        else
-          copies -= g->digit[j].owner == OWN_THREAD;
+        else copies -= g->digit[j].owner == OWN_THREAD;
       continue;
     }
     if (!h || !same_group(g, h)) return false;

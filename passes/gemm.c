@@ -28,6 +28,7 @@ static void operand_init(Gemm *g, GemmOperand *o, int arg, bool is_b, Expr *lane
                      .lane = lane,
                      .bits = dt_bits(r->buf->dtype)};
   o->kmajor = is_b ? trans : !trans;
+  o->pair = is_b ? p->pair_n : p->pair_m;
   o->tiles = is_b ? g->tiles_n : g->tiles_m;
   o->per = (is_b ? 64 : 128) / o->bits;
   int outer = r->n - (o->kmajor ? 2 : 1), inner = r->n - (o->kmajor ? 1 : 2);

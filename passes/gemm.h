@@ -24,10 +24,13 @@ typedef struct {
   Buffer *frag; // registers: the operand itself, or two k-steps of loaded tiles
   bool in_regs; // the operand is a fragment: nothing to load
   bool matrix;  // ldmatrix can serve the whole k-steps
+  bool pair;    // outer indices go to the tiles in pairs (PlanGemm.pair_m, pair_n)
   LayoutMatrix rows;
   Expr *lead;      // element offset of the leading indices
   Expr *row, *key; // ldmatrix: this lane's first row, and its XOR key
   Expr *col;       // this lane's first column
+  Buffer *raw;     // pair: what ldmatrix loaded, before its bytes are picked
+  Expr *pick;      // pair: byte_perm's selector of the even outer index
 } GemmOperand;
 
 // Decides how the operand is loaded, and binds this lane's row, column and key.
@@ -39,6 +42,16 @@ void gemm_operand_lead(GemmOperand *o, Stmt *out);
 void gemm_operand_load(GemmOperand *o, Expr *step, Expr *half, bool tail, Stmt *out);
 // Where tile `tile` of k-step `step` is in frag.
 Region *gemm_operand_tile(GemmOperand *o, Expr *tile, Expr *step, Expr *half);
+
+// ldmatrix of the lane's cell in the matrices `tile` tiles and `step` k-steps from its first.
+Expr *gemm_operand_cell(GemmOperand *o, Expr *tile, Expr *step);
+
+/* gemm_bytes.c: 8-bit operands stored along their outer dimension */
+
+// The lane's place in the matrices: storage rows (k) and columns.
+void gemm_bytes_place(GemmOperand *o, Expr **across, Expr **along);
+void gemm_bytes_start(GemmOperand *o, Stmt *out);
+void gemm_bytes_load(GemmOperand *o, Expr *step, Expr *half, Stmt *out);
 
 typedef struct {
   Lower *l;

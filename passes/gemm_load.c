@@ -31,10 +31,10 @@ static Expr *element_offset(GemmOperand *o, Expr *outer, Expr *k) {
 }
 
 // ldmatrix wants 16-byte aligned cells: pitch, panel and the region's corner must allow it.
-// Transposed loads move 16-bit cells, so other widths need K-major storage.
+// Transposed loads move 16-bit cells, or pairs of 8; other widths need K-major storage.
 static bool can_ldmatrix(GemmOperand *o) {
   if (!o->form->layout || !layout_matrix(o->form->layout, &o->rows)) return false;
-  if (!o->kmajor && o->bits != 16) return false;
+  if (!o->kmajor && o->bits != 16 && !o->pair) return false;
   const LayoutMatrix *m = &o->rows;
   int64_t c = cell(o);
   if (m->pitch % c || m->panel % c || (m->panel && m->width % c)) return false;
@@ -66,11 +66,13 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   o->matrix = o->K >= 2 * cell(o) && can_ldmatrix(o);
   if (!o->matrix) return;
   Expr *across, *along;
-  lane_place(o, &across, &along);
+  if (o->pair) gemm_bytes_place(o, &across, &along);
+  else lane_place(o, &across, &along);
   Expr *row = add(o, o->kmajor ? o->outer : o->k0, across);
   Expr *col = add(o, o->kmajor ? o->k0 : o->outer, mul(o, along, cell(o)));
   o->row = lower_let(o->l, out, o->is_b ? "b_row" : "a_row", lower_simplify(o->l, row));
   o->col = lower_simplify(o->l, col);
+  if (o->pair) gemm_bytes_start(o, out);
   const LayoutMatrix *m = &o->rows;
   if (!m->swizzle) return;
   Expr *key = mul(o, mod(o, divide(o, row, m->repeat), (int64_t)1 << m->swizzle), m->chunk);
@@ -102,12 +104,16 @@ static Expr *cell_offset(GemmOperand *o, Expr *rows, Expr *cols) {
   return add(o, offset, in);
 }
 
+Expr *gemm_operand_cell(GemmOperand *o, Expr *tile, Expr *step) {
+  Expr *outer = mul(o, tile, o->is_b ? 8 : 16), *k = mul(o, step, 2 * cell(o));
+  return o->kmajor ? cell_offset(o, outer, k) : cell_offset(o, k, outer);
+}
+
 // One ldmatrix of `num` 8x8 matrices for tile `tile` of the k-step.
 static Stmt *ldmatrix(GemmOperand *o, Expr *tile, int matrices, Expr *step, Expr *half) {
   Arena *a = o->l->arena;
-  Expr *outer = mul(o, tile, o->is_b ? 8 : 16), *k = mul(o, step, 2 * cell(o));
   int c = cell(o), count = matrices * 32 / o->bits;
-  Expr *from = o->kmajor ? cell_offset(o, outer, k) : cell_offset(o, k, outer);
+  Expr *from = gemm_operand_cell(o, tile, step);
   Expr *to = mul(o, add(o, mul(o, half, o->tiles), tile), o->per);
   return st_op(a, OP_LDMATRIX, o->span, region_flat(a, o->buf, from, c),
                region_flat(a, o->frag, to, count), (int64_t)matrices, (int64_t)!o->kmajor);
@@ -130,6 +136,13 @@ static void load_matrices(GemmOperand *o, Expr *step, Expr *half, Stmt *out) {
     st_add(a, out, ldmatrix(o, num(o, o->tiles - 1), 2, step, half));
 }
 
+// Where row g (A: of half `upper`) of tile t is along the outer dimension.
+static Expr *outer_index(GemmOperand *o, Expr *t, Expr *g, Expr *upper) {
+  if (!o->pair) return add(o, mul(o, t, o->is_b ? 8 : 16), add(o, g, mul(o, upper, 8)));
+  Expr *odd = o->is_b ? mod(o, t, 2) : upper, *pair = o->is_b ? divide(o, t, 2) : t;
+  return add(o, mul(o, pair, 16), add(o, mul(o, g, 2), odd));
+}
+
 // Registers one element at a time: register r of a tile holds 32-bit cell r, whose element e is
 // outer g (+ 8), k (32 / bits) * q + e (+ half the step).
 static void load_elements(GemmOperand *o, Expr *step, Expr *half, bool tail, Stmt *out) {
@@ -144,7 +157,7 @@ static void load_elements(GemmOperand *o, Expr *step, Expr *half, bool tail, Stm
   Expr *t = ex_var(a, tv), *r = ex_var(a, rv), *e = ex_var(a, ev);
   Expr *g = divide(o, o->lane, 4), *q = mod(o, o->lane, 4);
   Expr *upper = o->is_b ? num(o, 0) : mod(o, r, 2), *late = o->is_b ? r : divide(o, r, 2);
-  Expr *outer = add(o, add(o, o->outer, mul(o, t, o->is_b ? 8 : 16)), add(o, g, mul(o, upper, 8)));
+  Expr *outer = add(o, o->outer, outer_index(o, t, g, upper));
   Expr *k = add(o, mul(o, step, 2 * cell(o)), add(o, mul(o, q, e32), e));
   k = lower_simplify(o->l, add(o, k, mul(o, late, cell(o))));
   Expr *from = lower_simplify(o->l, element_offset(o, outer, add(o, o->k0, k)));
@@ -181,6 +194,8 @@ static void clear_tail(GemmOperand *o, Expr *step, Stmt *out) {
 void gemm_operand_load(GemmOperand *o, Expr *step, Expr *half, bool tail, Stmt *out) {
   if (o->in_regs) {
     if (tail) clear_tail(o, step, out);
+  } else if (o->matrix && o->pair && !tail) {
+    gemm_bytes_load(o, step, half, out);
   } else if (o->matrix && !tail) {
     load_matrices(o, step, half, out);
   } else {

@@ -185,10 +185,8 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
     bool fits = true; // a fragment larger than the loop: handled as a part of it
     for (int v = 0; v < d->ndims; v++) fits = fits && ex_is(l->stmt->u.loop.extent[v], d->shape[v]);
     if (!fits) continue;
-    if (u->write)
-      written = d;
-    else if (!read || read->nreplicas)
-      read = d;
+    if (u->write) written = d;
+    else if (!read || read->nreplicas) read = d;
   }
   return written ? written : read;
 }

@@ -20,7 +20,7 @@ Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *s, int arg) {
     return layout_mma_a(a, g->M, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transa")].i, wm, wn);
   if (arg == 1)
     return layout_mma_b(a, g->N, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transb")].i, wm, wn);
-  return layout_mma_c(a, g->M, g->N, bits, wm, wn);
+  return layout_mma_c(a, g->M, g->N, bits, wm, wn, g->pair_m, g->pair_n);
 }
 
 static bool is_whole(const Region *r) {

@@ -16,14 +16,17 @@ static void want(Tiles *t, const Buffer *b, TileKind kind) {
     if (t->kernel->buffers.data[i] == b && t->kind[i] < kind) t->kind[i] = kind;
 }
 
-// ldmatrix reads 16-byte chunks of rows; where it cannot transpose (cells other than 16 bits, K not
-// along the rows) single elements are read.
+// ldmatrix reads 16-byte chunks of rows; where it cannot transpose (cells other than 16 bits or
+// pairs of 8, K not along the rows) single elements are read.
 static void scan_gemm(Tiles *t, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
+  const PlanGemm *plan = plan_gemm(t->c->plan, s);
   const Region *a = arg[0].region, *b = arg[1].region;
   bool a_rows = !arg[op_arg(OP_GEMM, "transa")].i, b_rows = arg[op_arg(OP_GEMM, "transb")].i;
-  want(t, a->buf, a_rows || dt_bits(a->buf->dtype) == 16 ? TILE_CHUNKS : TILE_CELLS);
-  want(t, b->buf, b_rows || dt_bits(b->buf->dtype) == 16 ? TILE_CHUNKS : TILE_CELLS);
+  want(t, a->buf,
+       a_rows || plan->pair_m || dt_bits(a->buf->dtype) == 16 ? TILE_CHUNKS : TILE_CELLS);
+  want(t, b->buf,
+       b_rows || plan->pair_n || dt_bits(b->buf->dtype) == 16 ? TILE_CHUNKS : TILE_CELLS);
 }
 
 static void scan_access(void *ctx, const Access *acc) {

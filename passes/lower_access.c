@@ -38,12 +38,9 @@ static Expr *fragment_register(Lower *l, Buffer *b, Expr **idx, bool write, Span
     u.dim[d] = -1;
     for (int v = 0; v < l->loop->u.loop.nvars; v++)
       if (idx[d]->kind == EX_VAR && idx[d]->u.var == l->loop->u.loop.var[v]) u.dim[d] = v;
-    if (u.dim[d] < 0)
-      u.plain = u.plain && ex_is(idx[d], 0) && ex_is(t->shape[d], 1);
-    else if (seen >> u.dim[d] & 1)
-      u.plain = false;
-    else
-      seen |= 1u << u.dim[d];
+    if (u.dim[d] < 0) u.plain = u.plain && ex_is(idx[d], 0) && ex_is(t->shape[d], 1);
+    else if (seen >> u.dim[d] & 1) u.plain = false;
+    else seen |= 1u << u.dim[d];
   }
   int64_t coeff[LOOP_MAX_DIGITS], base;
   if (!frag_fit(l->arena, &u, t->layout, l->loop, coeff, &base))

@@ -78,8 +78,7 @@ static bool mapped(Lower *l, Stmt *s, bool async, Stmt *out) {
   bool ok = true;
   if (async)
     ok = lower_issue(l, s->u.loop.body, body) && !(valid && l->lane && ex_uses(valid, l->lane));
-  else
-    lower_stmt(l, s->u.loop.body, body);
+  else lower_stmt(l, s->u.loop.body, body);
   body = walk_block(l->arena, lower_if(l, valid, body, s->span));
   body = wrap(l, &nest, async && l->lane, body, s->span);
   facts_pop(l->facts, mark);
@@ -126,10 +125,8 @@ static bool enter(Lower *l, Stmt *s, bool async, Stmt *out) {
   l->first_copy = NULL;
   l->lane = NULL;
   l->width = 1;
-  if (s->u.loop.layout)
-    ok = mapped(l, s, async, out);
-  else
-    strided(l, s, out);
+  if (s->u.loop.layout) ok = mapped(l, s, async, out);
+  else strided(l, s, out);
   l->vars.from.len = l->vars.to.len = vars;
   l->loop = NULL;
   l->lane = NULL;

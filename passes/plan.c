@@ -46,6 +46,7 @@ typedef struct {
   Kernel *kernel;
   PassCtx *c;
   Facts *facts;
+  VEC(Stmt *) gemms;
 } Planner;
 
 static void plan_tile(Planner *p, const Region *r, bool operand) {
@@ -63,6 +64,21 @@ static void plan_tile(Planner *p, const Region *r, bool operand) {
 
 static DType multiplied(DType t) { return t == DT_F32 ? DT_TF32 : t; }
 
+// Is the operand, stored along its dimension other than K, read as pairs of bytes?
+static bool pairs(const Region *r, bool along, int K) {
+  return along && r->buf->scope == SC_SHARED && dt_bits(r->buf->dtype) == 8 && K >= 32;
+}
+
+// Gemms into one accumulator must place its elements alike.
+static void agree_on_pairs(Planner *p, const Stmt *s, PlanGemm *g) {
+  for (int i = 0; i < p->gemms.len; i++) {
+    PlanGemm *h = plan_gemm(p->c->plan, p->gemms.data[i]);
+    if (p->gemms.data[i]->u.op.arg[2].region->buf != s->u.op.arg[2].region->buf) continue;
+    g->pair_m = h->pair_m = g->pair_m && h->pair_m;
+    g->pair_n = h->pair_n = g->pair_n && h->pair_n;
+  }
+}
+
 static void plan_one_gemm(Planner *p, Stmt *s) {
   const Arg *arg = s->u.op.arg;
   const Region *a = arg[0].region, *b = arg[1].region, *c = arg[2].region;
@@ -79,7 +95,11 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   if (!plan_mma(p->c->target, a->buf->dtype, b->buf->dtype, g->c, &g->m, &g->n, &g->k) ||
       !plan_partition(policy, g->M, g->N, p->kernel->threads / 32, &g->warps_m, &g->warps_n))
     die("a gemm that check should have refused");
+  g->pair_m = pairs(a, arg[op_arg(OP_GEMM, "transa")].i, g->K);
+  g->pair_n = pairs(b, !arg[op_arg(OP_GEMM, "transb")].i, g->K) && g->N / g->warps_n % 16 == 0;
+  agree_on_pairs(p, s, g);
   plan_set(p->c->plan, s, g);
+  vec_push(p->c->arena, &p->gemms, s);
   plan_tile(p, a, true);
   plan_tile(p, b, true);
   diag_remark(p->c->diags, s->span, "gemm",
@@ -128,7 +148,7 @@ void pass_plan(Program *p, PassCtx *c) {
   if (!c->plan) c->plan = plan_new(c->arena);
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
-    Planner pl = {p, k, c, facts_new(c->arena, p, k)};
+    Planner pl = {.program = p, .kernel = k, .c = c, .facts = facts_new(c->arena, p, k)};
     walk_facts(c->arena, pl.facts, k->body, plan_stmt, &pl);
     walk_facts(c->arena, pl.facts, k->body, plan_loops, &pl);
     walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);

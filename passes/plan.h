@@ -24,6 +24,9 @@ typedef struct {
   int warps_m, warps_n;
   DType ab, c; // operand type as multiplied (float32 becomes tfloat32) and accumulator's
   DType b;     // B's type where it differs from A's (int8 by uint8)
+  // C's rows (columns) go to micro tiles in pairs, as layout_mma_c says: 8-bit operands stored
+  // along that dimension come out of ldmatrix so
+  bool pair_m, pair_n;
 } PlanGemm;
 
 typedef struct {

@@ -105,7 +105,7 @@ bool rotate_commute(Moves *m, Stmt *x, Stmt *y) {
 
 typedef struct {
   Arena *a;
-  bool only, some; // nothing but loads so far; one at least
+  bool only, some;      // nothing but loads so far; one at least
   const Buffer *target; // of the store at hand
   bool shared, own;     // it reads shared memory; it reads its target
 } Loads;
@@ -121,7 +121,9 @@ static void loads_access(void *ctx, const Access *acc) {
 static void loads_stmt(void *ctx, Stmt *s) {
   Loads *l = ctx;
   bool store = s->kind == ST_STORE;
-  if (s->kind == ST_OP && s->u.op.op != OP_LDMATRIX && s->u.op.op != OP_VMOV) l->only = false;
+  bool move = s->kind == ST_OP &&
+              (s->u.op.op == OP_LDMATRIX || s->u.op.op == OP_VMOV || s->u.op.op == OP_BYTE_PERM);
+  if (s->kind == ST_OP && !move) l->only = false;
   l->target = store ? s->u.store.buf : NULL;
   l->shared = l->own = false;
   st_accesses(l->a, s, loads_access, l);

@@ -127,10 +127,8 @@ static Expr *vector_expr(Vector *x, Expr *e, Stmt *out) {
   case EX_CAST: return ex_cast(x->arena, e->type, vector_expr(x, e->u.cast, out));
   case EX_BINARY:
     a = vector_expr(x, e->u.bin.a, out);
-    if (e->u.bin.op == BIN_AND || e->u.bin.op == BIN_OR)
-      b = e->u.bin.b; // evaluated on demand
-    else
-      b = vector_expr(x, e->u.bin.b, out);
+    if (e->u.bin.op == BIN_AND || e->u.bin.op == BIN_OR) b = e->u.bin.b; // evaluated on demand
+    else b = vector_expr(x, e->u.bin.b, out);
     return ex_at(ex_bin(x->arena, e->u.bin.op, a, b), e->span);
   case EX_MATH:
     for (int i = 0; i < e->u.math.n; i++) arg[i] = vector_expr(x, e->u.math.arg[i], out);
@@ -269,10 +267,8 @@ static void vector_stmt(Vector *x, Stmt *s, Stmt *out) {
   case ST_IF: vector_branch(x, s, out); break;
   case ST_STORE: vector_store(x, s, out); break;
   case ST_OP:
-    if (s->u.op.op == OP_ATOMIC)
-      vector_atomic(x, s, out);
-    else
-      each_lane(x, s, out);
+    if (s->u.op.op == OP_ATOMIC) vector_atomic(x, s, out);
+    else each_lane(x, s, out);
     break;
   default: each_lane(x, s, out); break;
   }

@@ -95,6 +95,12 @@ static inline void tlc_ldmatrix_trans_x4(void *r, const void *s) {
   tlc_host_ldmatrix_lane(r, s, 4, true);
 }
 
+static inline void tlc_byte_perm(void *dst, const void *src, uint32_t sel) {
+  unsigned char out[4];
+  for (int i = 0; i < 4; i++) out[i] = static_cast<const unsigned char *>(src)[sel >> 4 * i & 7];
+  memcpy(dst, out, 4);
+}
+
 /* ---------------------------------------------------------------- mma */
 
 static inline double tlc_host_operand(__half x) { return __half2float(x); }

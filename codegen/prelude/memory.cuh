@@ -135,6 +135,15 @@ static __device__ __forceinline__ void tlc_cp_async_wait() {
 }
 
 // 8x8 matrices of 16-bit cells; lane l gives the address of row l % 8 of matrix l / 8.
+// Byte i of *dst is byte (sel >> 4 * i) & 7 of the eight at src.
+// @helper byte_perm device
+static __device__ __forceinline__ void tlc_byte_perm(void *dst, const void *src, uint32_t sel) {
+  uint32_t v[2];
+  memcpy(v, src, 8);
+  v[0] = __byte_perm(v[0], v[1], sel);
+  memcpy(dst, v, 4);
+}
+
 // @helper ldmatrix_x1 device needs smem_addr
 static __device__ __forceinline__ void tlc_ldmatrix_x1(void *reg, const void *smem) {
   uint32_t r0;

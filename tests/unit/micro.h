@@ -68,15 +68,9 @@ static inline Micro *micro_begin(Micros *s, const char *name, int threads, int b
   return m;
 }
 
-static inline Expr *micro_i(Micros *s, int64_t v) {
-  return ex_index(s->a, v);
-}
-static inline void micro_put(Micros *s, Stmt *st) {
-  st_add(s->a, s->m->k->body, st);
-}
-static inline Expr *micro_tx(Micros *s) {
-  return ex_var(s->a, s->m->k->thread);
-}
+static inline Expr *micro_i(Micros *s, int64_t v) { return ex_index(s->a, v); }
+static inline void micro_put(Micros *s, Stmt *st) { st_add(s->a, s->m->k->body, st); }
+static inline Expr *micro_tx(Micros *s) { return ex_var(s->a, s->m->k->thread); }
 
 static inline Buffer *micro_buffer(Micros *s, const char *name, DType t, Scope scope, int64_t n) {
   Buffer *b = buf_new(s->a, name, t, scope, (Expr *[]){micro_i(s, n)}, 1, NO_SPAN);
@@ -336,6 +330,30 @@ static inline void micro_ldmatrix(Micros *s, int num, int trans) {
                 micro_load(s, R, micro_i(s, i)));
 }
 
+// Every lane another selector; its upper bits are not zero.
+static inline void micro_byte_perm(Micros *s) {
+  micro_begin(s, "byte_perm", 32, 1);
+  Arena *a = s->a;
+  Buffer *A = micro_param(s, "A", DT_U8, 32 * 8, 0), *C = micro_out(s, DT_U8, 32 * 4, 0);
+  Buffer *R = micro_buffer(s, "R", DT_U8, SC_LOCAL, 8),
+         *D = micro_buffer(s, "D", DT_U8, SC_LOCAL, 4);
+  micro_fill(s, A);
+  Expr *t = micro_tx(s), *zero = micro_i(s, 0);
+  micro_put(s, st_op(a, OP_VMOV, NO_SPAN, micro_region(s, A, ex_mul(a, t, micro_i(s, 8)), 8),
+                     micro_region(s, R, zero, 8)));
+  Expr *sel = ex_floormod(a, ex_mul(a, t, micro_i(s, 0x1357)), micro_i(s, 8192));
+  sel = ex_add(a, sel, ex_mul(a, ex_floormod(a, t, micro_i(s, 8)), micro_i(s, 4096)));
+  for (int i = 0; i < 4; i++) // a selector's digits are below 8
+    sel =
+        ex_sub(a, sel,
+               ex_mul(a, ex_floormod(a, ex_floordiv(a, sel, micro_i(s, 8 << 4 * i)), micro_i(s, 2)),
+                      micro_i(s, 8 << 4 * i)));
+  micro_put(s, st_op(a, OP_BYTE_PERM, NO_SPAN, micro_region(s, R, zero, 8),
+                     micro_region(s, D, zero, 4), sel));
+  micro_put(s, st_op(a, OP_VMOV, NO_SPAN, micro_region(s, D, zero, 4),
+                     micro_region(s, C, ex_mul(a, t, micro_i(s, 4)), 4)));
+}
+
 /* ------------------------------------------------------------------ mma */
 
 static inline Buffer *micro_operand(Micros *s, const char *name, DType t, int n,
@@ -418,6 +436,7 @@ static inline void micro_memory_all(Micros *s) {
     micro_ldmatrix(s, num, 0);
     micro_ldmatrix(s, num, 1);
   }
+  micro_byte_perm(s);
   micro_mma(s, DT_F16, DT_F16, DT_F32, 16);
   micro_mma(s, DT_BF16, DT_BF16, DT_F32, 16);
   micro_mma(s, DT_F16, DT_F16, DT_F16, 16);

@@ -296,6 +296,10 @@ START_TEST(verifier) {
   verdict("vmov(src=A[0 +: 6], dst=a[0 +: 6])\n", "96 bits");
   verdict("vmov(src=A[0 +: 4], dst=d[0 +: 4])\n", "from float16 to float32");
   verdict("ldmatrix(src=S[0 +: 8], dst=a[0 +: 4], num=4, trans=0)\n", "64 bits for 4 registers");
+  verdict("byte_perm(src=a[0 +: 4], dst=a[4 +: 2], sel=tx)\n", NULL);
+  verdict("byte_perm(src=a[0 +: 2], dst=a[4 +: 2], sel=tx)\n", "32 bits picked from 32");
+  verdict("byte_perm(src=S[0 +: 4], dst=a[4 +: 2], sel=tx)\n", "shared, not local");
+  verdict("byte_perm(src=a[0 +: 4], dst=a[7 +: 2], sel=tx)\n", "2 registers from 7");
   verdict("mma(a=a[0 +: 8], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=32)\n", "no m16n8k32");
   verdict("mma(a=a[0 +: 4], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n", "not 8, 4, 4");
   verdict("for i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n",

@@ -237,8 +237,9 @@ START_TEST(mma) {
   static const int warps[][2] = {{1, 1}, {2, 2}, {2, 4}, {4, 1}, {1, 4}, {3, 1}};
   for (int i = 0; i < 6; i++) {
     int wm = warps[i][0], wn = warps[i][1];
-    check_all(layout_mma_c(arena, 32 * wm, 24 * wn, 32, wm, wn));
-    check_all(layout_mma_c(arena, 16 * wm, 8 * wn, 16, wm, wn));
+    check_all(layout_mma_c(arena, 32 * wm, 24 * wn, 32, wm, wn, i % 2, false));
+    check_all(layout_mma_c(arena, 16 * wm, 8 * wn, 16, wm, wn, false, false));
+    check_all(layout_mma_c(arena, 32 * wm, 48 * wn, 32, wm, wn, i % 2, true));
     for (int bits = 8; bits <= 32; bits *= 2)
       for (int trans = 0; trans < 2; trans++)
         for (int k = 8; k <= 80; k += 24) {
@@ -248,9 +249,13 @@ START_TEST(mma) {
   }
   // PTX ISA, m16n8k16: c2 of lane 13 is row 13 / 4 + 8, column 2 * (13 % 4).
   int64_t c[2];
-  ck_assert(layout_coord(layout_mma_c(arena, 16, 8, 32, 1, 1), 13, 2, c));
+  ck_assert(layout_coord(layout_mma_c(arena, 16, 8, 32, 1, 1, false, false), 13, 2, c));
   ck_assert_int_eq(c[0], 11);
   ck_assert_int_eq(c[1], 2);
+  // In pairs: tile row 3 of the upper half is row 7; column 2 of tile 1 is column 5.
+  ck_assert(layout_coord(layout_mma_c(arena, 16, 16, 32, 1, 1, true, true), 13, 6, c));
+  ck_assert_int_eq(c[0], 7);
+  ck_assert_int_eq(c[1], 5);
   // a5 (second half of register a2): row 13 / 4, column 2 * (13 % 4) + 9.
   ck_assert(layout_coord(layout_mma_a(arena, 16, 16, 16, false, 1, 1), 13, 5, c));
   ck_assert_int_eq(c[0], 3);

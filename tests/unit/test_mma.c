@@ -66,6 +66,28 @@ START_TEST(ldmatrix_moves_bits) {
 }
 END_TEST
 
+/* byte_perm: PTX prmt.b32 in its default mode, selector digits below 8 */
+
+START_TEST(byte_perm_picks_bytes) {
+  for (int round = 0; round < 20; round++) {
+    uint32_t sel = random32() & 0x7777;
+    bench_begin(32, 1);
+    Buffer *in = param("in", DT_U8, 32 * 8), *out = param("out", DT_U8, 32 * 4);
+    Buffer *v = buffer("v", DT_U8, SC_LOCAL, 8), *d = buffer("d", DT_U8, SC_LOCAL, 4);
+    uint8_t *bytes = T.arg[0].data, *got = T.arg[1].data;
+    for (int i = 0; i < 32 * 8; i++) bytes[i] = (uint8_t)random32();
+    put(T.k->body, vmov(span_of(in, mul(tx(), 8), 8), span_of(v, I(0), 8)));
+    put(T.k->body, st_op(T.a, OP_BYTE_PERM, NO_SPAN, span_of(v, I(0), 8), span_of(d, I(0), 4),
+                         I((int64_t)sel)));
+    put(T.k->body, vmov(span_of(d, I(0), 4), span_of(out, mul(tx(), 4), 4)));
+    expect_clean();
+    for (int lane = 0; lane < 32; lane++)
+      for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(got[lane * 4 + i], bytes[lane * 8 + (sel >> 4 * i) % 16]);
+  }
+}
+END_TEST
+
 /* mma: fragments by PTX's tables, one row for each register (narrow types hold several k in one) */
 
 typedef struct {
@@ -139,10 +161,9 @@ static void build_mma(const Form *f) {
     at_c[i] = add(mul(add(g, I(i / 2 * 8)), f->n), add(mul(q, 2), I(i % 2)));
     put(T.k->body, store(rc, I(i), at(c, at_c[i])));
   }
-  put(T.k->body,
-      st_op(T.a, OP_MMA, NO_SPAN, span_of(ra, I(0), f->a_regs * f->per),
-            span_of(rb, I(0), f->b_regs * f->per), span_of(rc, I(0), 4), (int64_t)f->m,
-            (int64_t)f->n, (int64_t)f->k));
+  put(T.k->body, st_op(T.a, OP_MMA, NO_SPAN, span_of(ra, I(0), f->a_regs * f->per),
+                       span_of(rb, I(0), f->b_regs * f->per), span_of(rc, I(0), 4), (int64_t)f->m,
+                       (int64_t)f->n, (int64_t)f->k));
   for (int i = 0; i < 4; i++) put(T.k->body, store(c, at_c[i], at(rc, I(i))));
 }
 
@@ -202,7 +223,7 @@ END_TEST
 START_TEST(infinity_and_nan_spread) {
   bench_begin(32, 1);
   build_mma(&forms[0]);
-  ((uint16_t *)T.arg[0].data)[0] = 0x7c00;  // A[0,0] = inf
+  ((uint16_t *)T.arg[0].data)[0] = 0x7c00; // A[0,0] = inf
   for (int i = 0; i < 128; i++) ((uint16_t *)T.arg[1].data)[i] = 0x3c00;
   ((uint16_t *)T.arg[1].data)[3] = 0; // B[0,3] = 0
   ck_assert(bench_run(0));
@@ -212,7 +233,7 @@ START_TEST(infinity_and_nan_spread) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {ldmatrix_moves_bits, mma_by_the_tables, integer_accumulators_wrap,
-                          infinity_and_nan_spread};
+  const TTest *tests[] = {ldmatrix_moves_bits, byte_perm_picks_bytes, mma_by_the_tables,
+                          integer_accumulators_wrap, infinity_and_nan_spread};
   return run_suite("mma", tests, LEN(tests));
 }
