@@ -60,6 +60,11 @@ static void describe(Cg *c) {
   }
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "   %s: size, 0 .. 2147483647\n", names_of(c->names, p->sizes.data[i])->text);
+  if (cg_has_workspace(c)) {
+    cg_text(c, "   %s: %s, aligned to %d; what it holds before does not count,\n",
+            cg_workspace_name(c), cg_workspace_bytes_text(c), WORKSPACE_ALIGN);
+    cg_text(c, "     and calls that may run at the same time take one each\n");
+  }
   cg_text(c,
           "   Pointers are to device memory; a tensor that is written overlaps no other.\n"
           "   Returns cudaErrorInvalidValue before any launch where %s_check finds fault. */\n",
@@ -67,7 +72,7 @@ static void describe(Cg *c) {
 }
 
 static void declare(Cg *c, const char *suffix, const char *last) {
-  bool any = c->p->params.len + c->p->sizes.len > 0;
+  bool any = cg_has_params(c);
   cg_begin(c);
   cg_text(c, "cudaError_t %s%s(", c->p->symbol, suffix);
   cg_params(c);
@@ -87,6 +92,13 @@ static void program(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
       out,
       "/* Says in msg which assumption does not hold; \"\" and cudaSuccess where all do. */\n");
   declare(&c, "_check", "char *msg, size_t msg_size");
+  if (!cg_has_workspace(&c)) return;
+  const char *w = cg_workspace_name(&c);
+  cg_text(&c, "/* Bytes of %s; 0 for sizes that %s refuses. */\n", w, p->symbol);
+  cg_begin(&c);
+  cg_workspace_prototype(&c, false);
+  cg_text(&c, ";");
+  cg_end(&c);
 }
 
 void cg_header_all(const Program *const *p, const CgOptions *o, int n, Buf *out) {

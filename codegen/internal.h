@@ -120,6 +120,26 @@ bool cg_is_zeroed(const CgOptions *o, const Param *p);
 int cg_align(const Buffer *b);                  // bytes that a tensor's address is a multiple of
 const Buffer *cg_shape(const Cg *c, int param); // the tensor as the source declares it
 void cg_bytes(Cg *c, int param);                // an expression: bytes that a tensor spans
+void cg_buffer_bytes(Cg *c, const Buffer *b);   // the same of a buffer with its declared shape
+bool cg_constant_bytes(const Buffer *b, int64_t *bytes);
 void cg_declare_params(Cg *c);                  // names for every parameter of the launcher
+bool cg_has_params(const Cg *c);                // any before the stream?
+// Divisions by zero, of workspace shapes; with `why` of everything the launcher computes, named.
+void cg_refuse_divisors(Cg *c, bool why);
+
+/* workspace.c: T.alloc_global's buffers, parts of the caller's one block of memory */
+
+bool cg_has_workspace(const Cg *c);
+void cg_declare_workspace(Cg *c);
+const char *cg_workspace_name(const Cg *c); // of the launcher's parameter
+void cg_places(Cg *c, bool total); // lines that name where parts start; with `total` all bytes too
+void cg_refuse_workspace(Cg *c);   // declares the places
+void cg_refuse_workspace_overlap(Cg *c, const char *tensor, const char *bytes);
+void cg_workspace_argument(Cg *c, int part, bool written); // the pointer that a kernel gets
+void cg_workspace_prototype(Cg *c, bool cxx);              // of <symbol>_workspace, without ';'
+void cg_workspace_query(Cg *c);                            // its definition
+const char *cg_workspace_bytes_text(Cg *c);                // "4096 bytes", "f_workspace(M) bytes"
+bool cg_workspace_constant(const Cg *c, int64_t *bytes);   // false where sizes decide
+const Buffer *cg_workspace_part(const Cg *c, int part);    // as the source declares it
 
 #endif

@@ -68,6 +68,14 @@ static void kernel_param(Cg *c, const Param *p, bool *first) {
   }
 }
 
+static void kernel_workspace(Cg *c, const Buffer *b, bool *first) {
+  Name *name = names_of(c->names, b);
+  if (!name->used) return;
+  names_declare(c->names, b, b->name);
+  separator(c, first);
+  cg_text(c, "%s%s *__restrict__ %s", name->written ? "" : "const ", cg_type(b->dtype), name->text);
+}
+
 static void kernel_params(Cg *c) {
   bool first = true;
   for (int i = 0; i < c->p->params.len; i++) kernel_param(c, &c->p->params.data[i], &first);
@@ -80,6 +88,8 @@ static void kernel_params(Cg *c) {
     separator(c, &first);
     cg_text(c, "int %s", name->text);
   }
+  for (int i = 0; i < c->p->workspaces.len; i++)
+    kernel_workspace(c, c->p->workspaces.data[i], &first);
 }
 
 /* ------------------------------------------------------------------ declarations */

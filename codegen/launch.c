@@ -35,6 +35,13 @@ void cg_params(Cg *c) {
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "%sint64_t %s", i || p->params.len ? ", " : "",
             names_of(c->names, p->sizes.data[i])->text);
+  if (cg_has_workspace(c))
+    cg_text(c, "%svoid *%s", p->sizes.len + p->params.len ? ", " : "", cg_workspace_name(c));
+}
+
+// Has the launcher parameters before the stream?
+bool cg_has_params(const Cg *c) {
+  return c->p->params.len + c->p->sizes.len + c->p->workspaces.len > 0;
 }
 
 static void arguments(Cg *c) {
@@ -43,6 +50,8 @@ static void arguments(Cg *c) {
     cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "%s%s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
+  if (cg_has_workspace(c))
+    cg_text(c, "%s%s", p->sizes.len + p->params.len ? ", " : "", cg_workspace_name(c));
 }
 
 /* ------------------------------------------------------------------ extents */
@@ -59,7 +68,7 @@ static void link_source(Cg *c) {
   }
 }
 
-static bool constant_bytes(const Buffer *b, int64_t *bytes) {
+bool cg_constant_bytes(const Buffer *b, int64_t *bytes) {
   *bytes = dt_bytes(b->dtype);
   for (int i = 0; i < b->ndim; i++) {
     int64_t n;
@@ -90,10 +99,9 @@ static void strided_bytes(Cg *c, const Buffer *b) {
   cg_text(c, ") * %d", dt_bytes(b->dtype));
 }
 
-void cg_bytes(Cg *c, int param) {
-  const Buffer *b = cg_shape(c, param);
+void cg_buffer_bytes(Cg *c, const Buffer *b) {
   int64_t bytes;
-  if (constant_bytes(b, &bytes)) {
+  if (cg_constant_bytes(b, &bytes)) {
     cg_text(c, "%lld%s", (long long)bytes, bytes > INT32_MAX ? "LL" : "");
   } else if (b->strides) {
     strided_bytes(c, b);
@@ -106,6 +114,10 @@ void cg_bytes(Cg *c, int param) {
     }
     cg_text(c, "})");
   }
+}
+
+void cg_bytes(Cg *c, int param) {
+  cg_buffer_bytes(c, cg_shape(c, param));
 }
 
 /* ------------------------------------------------------------------ what is refused */
@@ -122,7 +134,7 @@ static void declare_bytes(Cg *c) {
   for (int i = 0; i < c->p->params.len; i++) {
     const Param *p = &c->p->params.data[i];
     int64_t bytes;
-    if (p->kind != PARAM_TENSOR || constant_bytes(cg_shape(c, i), &bytes)) continue;
+    if (p->kind != PARAM_TENSOR || cg_constant_bytes(cg_shape(c, i), &bytes)) continue;
     const char *wish = arena_printf(c->arena, "%s_bytes", name_of(c, p));
     cg_begin(c);
     cg_text(c, "const int64_t %s = ", names_declare(c->names, p, wish));
@@ -136,7 +148,7 @@ static void declare_bytes(Cg *c) {
 static const char *bytes_of(Cg *c, int i) {
   const Param *p = &c->p->params.data[i];
   int64_t bytes;
-  if (!constant_bytes(cg_shape(c, i), &bytes)) return names_of(c->names, p)->text;
+  if (!cg_constant_bytes(cg_shape(c, i), &bytes)) return names_of(c->names, p)->text;
   return arena_printf(c->arena, "%lld%s", (long long)bytes, bytes > INT32_MAX ? "LL" : "");
 }
 
@@ -145,7 +157,7 @@ static void refuse_pointer(Cg *c, int i) {
   const Buffer *b = cg_shape(c, i);
   const char *n = name_of(c, p), *size = bytes_of(c, i);
   int64_t bytes = 0;
-  bool constant = constant_bytes(b, &bytes);
+  bool constant = cg_constant_bytes(b, &bytes);
   int align = cg_align(b);
   if (!constant) {
     cg_line(c, "if (%s < 0) return \"%s has more bytes than 64 bits count\";", size, n);
@@ -210,26 +222,37 @@ static void find_divisors(Cg *c, Expr *x, Divisors *out) {
   vec_push(c->arena, out, b);
 }
 
-// Before any check divides: a launcher returns an error, it does not trap.
-static void refuse_divisors(Cg *c) {
+static void find_all_divisors(Cg *c, Divisors *all) {
   const Program *p = c->p;
-  Divisors all = {0};
   for (int i = 0; i < p->params.len; i++) {
     const Buffer *b = p->params.data[i].kind == PARAM_TENSOR ? cg_shape(c, i) : NULL;
-    for (int d = 0; b && d < b->ndim; d++) find_divisors(c, b->shape[d], &all);
-    for (int d = 0; b && b->strides && d < b->ndim; d++) find_divisors(c, b->strides[d], &all);
+    for (int d = 0; b && d < b->ndim; d++) find_divisors(c, b->shape[d], all);
+    for (int d = 0; b && b->strides && d < b->ndim; d++) find_divisors(c, b->strides[d], all);
   }
   for (int i = 0; i < p->facts.len; i++) {
-    if (!p->facts.data[i].on_device) find_divisors(c, p->facts.data[i].cond, &all);
+    if (!p->facts.data[i].on_device) find_divisors(c, p->facts.data[i].cond, all);
   }
   for (int i = 0; i < p->kernels.len; i++) {
-    for (int d = 0; d < 3; d++) find_divisors(c, p->kernels.data[i]->grid[d], &all);
+    for (int d = 0; d < 3; d++) find_divisors(c, p->kernels.data[i]->grid[d], all);
   }
+}
+
+// Before any check divides: a launcher returns an error, it does not trap. With `why` it says so.
+void cg_refuse_divisors(Cg *c, bool why) {
+  const Program *p = c->p;
+  Divisors all = {0};
+  for (int i = 0; i < p->workspaces.len; i++) {
+    const Buffer *b = cg_workspace_part(c, i);
+    for (int d = 0; d < b->ndim; d++) find_divisors(c, b->shape[d], &all);
+  }
+  if (why) find_all_divisors(c, &all);
   for (int i = 0; i < all.len; i++) {
     cg_begin(c);
     cg_text(c, "if (");
     cg_expr(c, all.data[i], P_LESS);
-    cg_text(c, " == 0) return \"%s must not be 0\";", cg_expr_text(c, all.data[i]));
+    cg_text(c, " == 0) return ");
+    if (why) cg_text(c, "\"%s must not be 0\";", cg_expr_text(c, all.data[i]));
+    else cg_text(c, "0;");
     cg_end(c);
   }
 }
@@ -262,13 +285,16 @@ static void refuses(Cg *c) {
       cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
   }
   refuse_sizes(c);
-  refuse_divisors(c);
+  cg_refuse_divisors(c, true);
   declare_bytes(c);
   for (int i = 0; i < p->params.len; i++) {
     if (p->params.data[i].kind == PARAM_TENSOR) refuse_pointer(c, i);
   }
+  cg_refuse_workspace(c);
   for (int i = 0; i < p->params.len; i++) {
     for (int j = i + 1; j < p->params.len; j++) refuse_overlap(c, i, j);
+    if (p->params.data[i].kind == PARAM_TENSOR)
+      cg_refuse_workspace_overlap(c, name_of(c, &p->params.data[i]), bytes_of(c, i));
   }
   for (int i = 0; i < p->facts.len; i++) refuse_fact(c, &p->facts.data[i]);
   for (int i = 0; i < p->kernels.len; i++) refuse_grid(c, p->kernels.data[i]);
@@ -304,6 +330,12 @@ static void kernel_arguments(Cg *c, const Kernel *k) {
     const Var *v = c->p->sizes.data[i];
     if (names_of(uses.names, v)->used)
       cg_text(c, ", static_cast<int>(%s)", names_of(c->names, v)->text);
+  }
+  for (int i = 0; i < c->p->workspaces.len; i++) {
+    const Name *name = names_of(uses.names, c->p->workspaces.data[i]);
+    if (!name->used) continue;
+    cg_text(c, ", ");
+    cg_workspace_argument(c, i, name->written);
   }
 }
 
@@ -408,12 +440,13 @@ void cg_declare_params(Cg *c) {
   }
   for (int i = 0; i < p->sizes.len; i++)
     names_declare(c->names, p->sizes.data[i], p->sizes.data[i]->name);
+  cg_declare_workspace(c);
   link_source(c);
 }
 
 static void launcher(Cg *c) {
   const Program *p = c->p;
-  bool any = p->params.len + p->sizes.len > 0;
+  bool any = cg_has_params(c);
   cg_blank(c);
   cg_begin(c);
   cg_text(c, "extern \"C\" cudaError_t %s(", p->symbol);
@@ -429,6 +462,8 @@ static void launcher(Cg *c) {
   needs_add(c->needs, "result");
   cg_line(c, "const cudaError_t pending = cudaPeekAtLastError();");
   cg_line(c, "cudaError_t error = cudaSuccess;");
+  int names = names_mark(c->names);
+  cg_places(c, false);
   bool may_have_failed = p->kernels.len > 1; // an unnested launch is the only statement of its kind
   for (int i = 0; i < p->params.len; i++) {
     if (!cg_is_zeroed(c->o, &p->params.data[i])) continue;
@@ -438,10 +473,11 @@ static void launcher(Cg *c) {
   for (int i = 0; i < p->kernels.len; i++) launch(c, p->kernels.data[i], may_have_failed);
   cg_line(c, "return tlc_result(pending, error);");
   cg_close(c, "}");
+  names_pop(c->names, names);
 }
 
 static void check(Cg *c) {
-  bool any = c->p->params.len + c->p->sizes.len > 0;
+  bool any = cg_has_params(c);
   needs_add(c->needs, "say");
   cg_blank(c);
   cg_begin(c);
@@ -462,7 +498,10 @@ static void check(Cg *c) {
 
 void cg_launcher(Cg *c) {
   cg_declare_params(c);
+  int names = names_mark(c->names);
   refuses(c);
+  names_pop(c->names, names);
   launcher(c);
   check(c);
+  cg_workspace_query(c);
 }

@@ -91,6 +91,30 @@ static void open_list(Cg *c, const char *name) {
   cg_text(c, "      \"%s\": [\n", name);
 }
 
+// null where there is none; bytes null where the sizes decide.
+static void workspace(Cg *c) {
+  int64_t bytes;
+  key(c, "workspace");
+  if (!cg_has_workspace(c)) {
+    cg_text(c, "null,\n");
+    return;
+  }
+  cg_text(c, "{\n        \"align\": %d, \"bytes\": ", WORKSPACE_ALIGN);
+  if (cg_workspace_constant(c, &bytes)) cg_text(c, "%lld", (long long)bytes);
+  else cg_text(c, "null");
+  cg_text(c, ",\n        \"parts\": [\n");
+  int n = c->p->workspaces.len;
+  for (int i = 0; i < n; next(c, i++, n)) {
+    const Buffer *b = cg_workspace_part(c, i);
+    cg_text(c, "          {");
+    string_field(c, "name", b->name);
+    cg_text(c, ", \"dtype\": \"%s\", ", dt_name(b->dtype));
+    extents(c, "shape", b->shape, b->ndim);
+    cg_text(c, "}");
+  }
+  cg_text(c, "        ]\n      },\n");
+}
+
 static void program(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
   Cg c = {.arena = a, .p = p, .o = o, .names = names_new(a), .needs = needs_new(a), .out = out};
   cg_declare_params(&c);
@@ -108,7 +132,8 @@ static void program(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
     cg_text(&c, i ? ", " : "");
     string(&c, p->sizes.data[i]->name);
   }
-  cg_text(&c, "],\n");
+  cg_text(&c, "],\n      ");
+  workspace(&c);
   open_list(&c, "launches");
   for (int i = 0; i < p->kernels.len; next(&c, i++, p->kernels.len)) launch(&c, p->kernels.data[i]);
   cg_text(&c, "      ],\n");

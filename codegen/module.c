@@ -16,6 +16,13 @@ static void head_kernel(Arena *a, const Kernel *k, const Program *p, const CgOpt
   buf_printf(out, "), %d threads, %lld bytes shared\n", k->threads, (long long)k->smem_bytes);
 }
 
+static void head_workspace(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
+  Cg c = writer(a, p, o, needs_new(a), out);
+  if (!cg_has_workspace(&c)) return;
+  cg_declare_params(&c);
+  buf_printf(out, "//   workspace   %s: %s\n", p->symbol, cg_workspace_bytes_text(&c));
+}
+
 const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p) {
   const char *name = cg_base_name(o->out_name);
   bool named = name && *name && strcmp(name, "-");
@@ -35,6 +42,7 @@ static void head(Arena *a, const Program *const *p, const CgOptions *o, int n, B
                n > 1 ? arena_printf(a, " (%s)", p[i]->symbol) : "");
     for (int k = 0; k < p[i]->kernels.len; k++)
       head_kernel(a, p[i]->kernels.data[k], p[i], &o[i], out);
+    head_workspace(a, p[i], &o[i], out);
   }
 }
 
@@ -42,6 +50,9 @@ static bool uses_type(const Program *p, DType t) {
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
     if ((q->kind == PARAM_TENSOR ? q->buf->dtype : q->var->type) == t) return true;
+  }
+  for (int i = 0; i < p->workspaces.len; i++) {
+    if (p->workspaces.data[i]->dtype == t) return true;
   }
   for (int k = 0; k < p->kernels.len; k++) {
     for (int i = 0; i < p->kernels.data[k]->buffers.len; i++) {

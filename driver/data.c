@@ -204,6 +204,15 @@ static int make_tensor(RunData *d, const Options *o, int i) {
   return fill_tensor(d, o, i);
 }
 
+// The device allocates it: only whether that is reasonable.
+static int check_workspace(const RunData *d, const Buffer *b) {
+  double elements = 1;
+  for (int k = 0; k < b->ndim; k++) elements *= (double)data_index(d, b->shape[k]);
+  if (elements <= (double)((int64_t)1 << 40)) return EXIT_OK;
+  fprintf(stderr, "tlc: workspace %s would hold %.0f elements\n", b->name, elements);
+  return EXIT_USAGE;
+}
+
 int data_make(RunData *d, const Program *p, const Options *o) {
   int n = p->params.len;
   *d = (RunData){.program = p};
@@ -219,6 +228,8 @@ int data_make(RunData *d, const Program *p, const Options *o) {
     if (p->params.data[i].kind == PARAM_SCALAR) status = make_scalar(d, o, i);
   for (int i = 0; i < n && !status; i++)
     if (p->params.data[i].kind == PARAM_TENSOR) status = make_tensor(d, o, i);
+  for (int i = 0; i < p->workspaces.len && !status; i++)
+    status = check_workspace(d, p->workspaces.data[i]);
   return status;
 }
 

@@ -26,10 +26,11 @@ static int status_of(RtStatus s, Buf *err) {
   return s == RT_OK ? EXIT_OK : s == RT_MISSING ? EXIT_MACHINE : EXIT_WRONG_PROGRAM;
 }
 
-// The launcher's parameters: tensors and scalars as declared, then the symbolic sizes.
+// The launcher's parameters: tensors and scalars as declared, then the symbolic sizes, then the
+// workspace, which the runtime allocates.
 static int make_args(const Options *o, const RunData *d, EmuArg *args, RtArg **out) {
   const Program *p = d->program;
-  int n = p->params.len + p->sizes.len;
+  int n = p->params.len + p->sizes.len + (p->workspaces.len > 0);
   *out = NEWN(o->arena, RtArg, n + 1);
   for (int i = 0; i < p->params.len; i++) {
     const Param *param = &p->params.data[i];
@@ -49,6 +50,7 @@ static int make_args(const Options *o, const RunData *d, EmuArg *args, RtArg **o
     a->param = (RtParam){data_type(DT_I64), false};
     a->scalar.i = d->sizes[i];
   }
+  if (p->workspaces.len) (*out)[n - 1].param = (RtParam){data_type(DT_U8), true};
   return n;
 }
 
@@ -64,6 +66,7 @@ static RtStatus load_text(Job *j, const Options *o, DeviceKernel *k, const char 
                      .n = k->nargs,
                      .has_check = true,
                      .sizes = p->sizes.len,
+                     .has_workspace = p->workspaces.len > 0,
                      .build = {p->symbol, buf_str(&text), text.len, arch, RT_SHARED, NULL}};
   RtStatus s = rt_kernel_load(&source, &k->kernel, err);
   buf_free(&text);

@@ -81,6 +81,13 @@ static void exe_main(const Program *p, Buf *b) {
     buf_printf(&args, "t%d.device, ", i);
   }
   for (int i = 0; i < p->sizes.len; i++) buf_printf(&args, "%s, ", p->sizes.data[i]->name);
+  if (p->workspaces.len) {
+    buf_printf(b, "  tlc_tensor tlc_workspace((int64_t)%s_workspace(", p->symbol);
+    for (int i = 0; i < p->sizes.len; i++)
+      buf_printf(b, "%s%s", i ? ", " : "", p->sizes.data[i]->name);
+    buf_puts(b, "), 0, 0);\n");
+    buf_puts(&args, "tlc_workspace.device, ");
+  }
   buf_printf(b, "  tlc_time([&] { return %s(%snullptr); });\n", p->symbol, buf_str(&args));
   for (int i = 0; i < p->params.len; i++)
     if (p->params.data[i].kind == PARAM_TENSOR && p->params.data[i].role != ROLE_IN)

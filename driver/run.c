@@ -28,8 +28,7 @@ static const char *find_file(const PairVec *v, const char *key) {
   return NULL;
 }
 
-static int64_t grid_blocks(const Run *r) {
-  const Kernel *k = r->data.program->kernels.data[0];
+static int64_t grid_blocks(const Run *r, const Kernel *k) {
   int64_t n = 1;
   for (int i = 0; i < 3; i++) n *= data_index(&r->data, k->grid[i]);
   return n;
@@ -100,10 +99,14 @@ enum { ORACLE_RATE = 200000000, ORACLE_SECONDS = 10 };
 // each block writes elements of its own.
 static void sample_blocks(Run *r) {
   Program *p = r->job->tile.data[0];
-  Cost cost = {&r->data, 0};
-  add_cost(&cost, p->kernels.data[0]->body, 1);
-  int64_t all = grid_blocks(r);
-  double seconds = cost.macs * (double)all / ORACLE_RATE;
+  double seconds = 0;
+  Cost cost = {&r->data, 0}; // of one block of the last kernel, which is the only one to be sampled
+  for (int i = 0; i < p->kernels.len; i++) {
+    cost.macs = 0;
+    add_cost(&cost, p->kernels.data[i]->body, 1);
+    seconds += cost.macs * (double)grid_blocks(r, p->kernels.data[i]) / ORACLE_RATE;
+  }
+  int64_t all = grid_blocks(r, p->kernels.data[0]);
   if (seconds <= ORACLE_SECONDS || !writes_exclusively(p)) {
     if (seconds > 2 * ORACLE_SECONDS)
       fprintf(stderr, "tlc: the oracle takes about %.0f s\n", seconds);
@@ -225,7 +228,8 @@ static int compare_all(Run *r, const EmuArg *got) {
     if (one) status = one;
   }
   if (r->blocks)
-    printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks, (long long)grid_blocks(r));
+    printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks,
+           (long long)grid_blocks(r, p->kernels.data[0]));
   return status;
 }
 

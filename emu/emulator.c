@@ -14,34 +14,48 @@ static uint64_t next_random(Emu *e) { // xorshift64*
 
 /* arguments */
 
-static void define_global(Emu *e, const Param *q, const EmuArg *arg) {
-  EBuf *d = &e->buf[emu_buffer(&e->c, q->buf)];
-  if (q->buf->ndim != 1) die("'%s' is not flat at thread level", q->name);
-  *d = (EBuf){.buf = q->buf, .type = q->buf->dtype, .stored = q->buf->dtype, .scope = SC_GLOBAL};
+static EBuf *define_global(Emu *e, const Buffer *b) {
+  EBuf *d = &e->buf[emu_buffer(&e->c, b)];
+  if (b->ndim != 1) die("'%s' is not flat at thread level", b->name);
+  *d = (EBuf){.buf = b, .type = b->dtype, .stored = b->dtype, .scope = SC_GLOBAL};
   d->size = dt_bits(d->type) / 8;
-  d->elems_of = emu_compile(&e->c, q->buf->shape[0]);
+  d->elems_of = emu_compile(&e->c, b->shape[0]);
+  d->shadow = &d->own;
+  return d;
+}
+
+static void define_argument(Emu *e, const Param *q, const EmuArg *arg) {
+  EBuf *d = define_global(e, q->buf);
   d->raw = arg->data;
   d->written = arg->written;
   d->poison = q->role == ROLE_OUT;
-  d->shadow = &d->own;
 }
 
-static bool place_global(Emu *e, const Param *q, const EmuArg *arg) {
-  EBuf *d = &e->buf[emu_buffer(&e->c, q->buf)];
+// The bytes that it spans under these sizes.
+static size_t place_global(Emu *e, EBuf *d) {
   d->elems = emu_eval_int(&e->m, d->elems_of);
   if (d->elems < 0) d->elems = 0;
-  size_t need = (size_t)(d->elems * dt_bits(d->type) + 7) / 8;
-  if (arg->bytes < need) {
-    EMU_FAIL(&e->m, q, DIAG_EMU_ARG_SIZE, q->span, q->name, (long long)arg->bytes,
-             (long long)need);
-    return false;
-  }
-  if (e->checks && d->changed) {
+  if (e->checks && (d->changed || d->poison)) {
     d->own.n = d->elems;
     d->own.cell = NEWN(e->c.arena, Cell, d->elems + 1);
     d->own.group = NEWN(e->c.arena, uint32_t, d->elems + 1);
   }
-  return true;
+  return (size_t)(d->elems * dt_bits(d->type) + 7) / 8;
+}
+
+// False when the argument's bytes are too few.
+static bool place_argument(Emu *e, const Param *q, const EmuArg *arg) {
+  size_t need = place_global(e, &e->buf[emu_buffer(&e->c, q->buf)]);
+  if (arg->bytes >= need) return true;
+  EMU_FAIL(&e->m, q, DIAG_EMU_ARG_SIZE, q->span, q->name, (long long)arg->bytes, (long long)need);
+  return false;
+}
+
+static void place_workspace(Emu *e, const Buffer *b) {
+  EBuf *d = &e->buf[emu_buffer(&e->c, b)];
+  size_t bytes = place_global(e, d);
+  d->raw = arena_alloc(e->c.arena, bytes + 16);
+  memset(d->raw, 0xff, bytes); // NaN as a float
 }
 
 static void set_scalars(Emu *e, const Program *p, const EmuCall *call) {
@@ -194,7 +208,7 @@ static void run_kernel(Emu *e, const EKernel *k) {
 }
 
 static int count_buffers(const Program *p) {
-  int n = p->params.len;
+  int n = p->params.len + p->workspaces.len;
   for (int i = 0; i < p->kernels.len; i++) n += p->kernels.data[i]->buffers.len;
   return n;
 }
@@ -205,7 +219,18 @@ static void bind_arguments(Emu *e, const Program *p, const EmuCall *call) {
     if (p->params.data[i].kind == PARAM_SCALAR) emu_bind(&e->c, p->params.data[i].var, true);
   for (int i = 0; i < p->params.len; i++)
     if (p->params.data[i].kind == PARAM_TENSOR)
-      define_global(e, &p->params.data[i], &call->args[i]);
+      define_argument(e, &p->params.data[i], &call->args[i]);
+  for (int i = 0; i < p->workspaces.len; i++)
+    define_global(e, p->workspaces.data[i])->poison = true;
+}
+
+static bool place_arguments(Emu *e, const Program *p, const EmuCall *call) {
+  bool ok = true;
+  for (int i = 0; i < p->params.len; i++)
+    if (p->params.data[i].kind == PARAM_TENSOR)
+      ok &= place_argument(e, &p->params.data[i], &call->args[i]);
+  for (int i = 0; ok && i < p->workspaces.len; i++) place_workspace(e, p->workspaces.data[i]);
+  return ok;
 }
 
 bool emu_run(const Program *p, const EmuCall *call, const Target *t, const EmuOptions *o,
@@ -227,10 +252,7 @@ bool emu_run(const Program *p, const EmuCall *call, const Target *t, const EmuOp
   e.m.uni = NEWN(a, Val, e.c.nuniform + 1);
   e.m.lane = NEWN(a, LaneVals, e.c.nlane + 1);
   set_scalars(&e, p, call);
-  bool ok = true;
-  for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].kind == PARAM_TENSOR)
-      ok &= place_global(&e, &p->params.data[i], &call->args[i]);
+  bool ok = place_arguments(&e, p, call);
   for (int i = 0; ok && i < p->kernels.len; i++) run_kernel(&e, &k[i]);
   e.report->errors = e.m.reports;
   arena_free(a);

@@ -58,8 +58,8 @@ static void define_global(Oracle *o, const Buffer *b) {
   m->safe = b->safe ? emu_compile(&o->c, b->safe) : NULL;
 }
 
-// Shape and strides of a tensor argument under these sizes; false when its bytes do not fit.
-static bool place_global(Oracle *o, Mem *m, const Param *p, const EmuArg *arg) {
+// Shape and strides of a global buffer under these sizes; the bytes that it spans.
+static size_t place_global(Oracle *o, Mem *m) {
   int64_t row_major = 1, last = 0;
   bool empty = false;
   for (int d = m->nd - 1; d >= 0; d--) {
@@ -70,27 +70,37 @@ static bool place_global(Oracle *o, Mem *m, const Param *p, const EmuArg *arg) {
     last += (m->shape[d] - 1) * m->stride[d];
   }
   m->elems = empty ? 0 : last + 1;
-  m->raw = arg->data;
-  m->written = arg->written;
-  size_t need = (size_t)(m->elems * dt_bits(m->type) + 7) / 8;
-  if (arg->bytes < need) {
-    EMU_FAIL(&o->m, p, DIAG_EMU_ARG_SIZE, p->span, p->name, (long long)arg->bytes,
-             (long long)need);
-    return false;
-  }
   if (o->track && dt_is_float(m->type)) {
     size_t n = (size_t)m->elems + 1;
     m->err = NEWN(o->c.arena, float, n);
     m->mag = NEWN(o->c.arena, float, n);
     m->count = NEWN(o->c.arena, uint32_t, n);
   }
-  return true;
+  return (size_t)(m->elems * dt_bits(m->type) + 7) / 8;
+}
+
+// False when the argument's bytes are too few.
+static bool place_argument(Oracle *o, const Param *p, const EmuArg *arg) {
+  Mem *m = &o->mem[emu_buffer(&o->c, p->buf)];
+  size_t need = place_global(o, m);
+  m->raw = arg->data;
+  m->written = arg->written;
+  if (arg->bytes >= need) return true;
+  EMU_FAIL(&o->m, p, DIAG_EMU_ARG_SIZE, p->span, p->name, (long long)arg->bytes, (long long)need);
+  return false;
+}
+
+static void place_workspace(Oracle *o, const Buffer *b) {
+  Mem *m = &o->mem[emu_buffer(&o->c, b)];
+  m->raw = arena_alloc(o->c.arena, place_global(o, m) + 16);
+  Val poison = emu_poison(b->dtype);
+  for (int64_t i = 0; i < m->elems; i++) emu_write(b->dtype, m->raw, i, poison);
 }
 
 /* set-up */
 
 static int count_buffers(const Program *p) {
-  int n = p->params.len;
+  int n = p->params.len + p->workspaces.len;
   for (int i = 0; i < p->kernels.len; i++) n += p->kernels.data[i]->buffers.len;
   return n;
 }
@@ -136,9 +146,9 @@ static bool place_arguments(Oracle *o, const Program *p, const EmuCall *call) {
   bool ok = true;
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
-    if (q->kind == PARAM_TENSOR)
-      ok &= place_global(o, &o->mem[emu_buffer(&o->c, q->buf)], q, &call->args[i]);
+    if (q->kind == PARAM_TENSOR) ok &= place_argument(o, q, &call->args[i]);
   }
+  for (int i = 0; ok && i < p->workspaces.len; i++) place_workspace(o, p->workspaces.data[i]);
   return ok;
 }
 
@@ -220,6 +230,7 @@ static bool run(const Program *p, const EmuCall *call, const int64_t *blocks, in
   bind_scalars(&o, p);
   for (int i = 0; i < p->params.len; i++)
     if (p->params.data[i].kind == PARAM_TENSOR) define_global(&o, p->params.data[i].buf);
+  for (int i = 0; i < p->workspaces.len; i++) define_global(&o, p->workspaces.data[i]);
   OKernel *kernels = NEWN(a, OKernel, p->kernels.len + 1);
   for (int i = 0; i < p->kernels.len; i++) kernels[i] = prepare_kernel(&o, p->kernels.data[i]);
   Lanes lanes = {.lane = NEWN(a, LaneVals, MAX_GROUPS * o.c.nlane + 1)};

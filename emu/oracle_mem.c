@@ -20,7 +20,12 @@ static void get_values(const Mem *m, int64_t at, int64_t stride, int n, Val *v) 
 void mem_get(const Mem *m, int64_t at, int64_t stride, int n, Val *v, double *err) {
   get_values(m, at, stride, n, v);
   if (!err) return;
-  for (int i = 0; i < n; i++) err[i] = m->err ? (double)m->err[at + i * stride] : 0;
+  for (int i = 0; i < n; i++) {
+    int64_t from = at + i * stride;
+    err[i] = m->err ? (double)m->err[from] : 0;
+    if (m->count && m->count[from]) // sums whose order the device chose
+      err[i] += emu_eps(m->type) * (double)m->count[from] * (double)m->mag[from];
+  }
 }
 
 void mem_put(Mem *m, int64_t at, int64_t stride, int n, const Val *v, const double *err) {

@@ -101,6 +101,10 @@ static void collect_sizes(Ev *ev, Program *p) {
       if (b->strides) ex_walk(b->strides[d], see_size, &s);
     }
   }
+  for (int i = 0; i < p->workspaces.len; i++) {
+    const Buffer *b = p->workspaces.data[i];
+    for (int d = 0; d < b->ndim; d++) ex_walk(b->shape[d], see_size, &s);
+  }
   for (int i = 0; i < p->facts.len; i++) ex_walk(p->facts.data[i].cond, see_size, &s);
   for (int i = 0; i < p->kernels.len; i++) {
     for (int k = 0; k < 3; k++) ex_walk(p->kernels.data[i]->grid[k], see_size, &s);
@@ -139,6 +143,10 @@ static Program *trace_end(Ev *ev, int errors) {
   if (!p->kernels.len) {
     diag_report(ev->diags, DIAG_NO_T_KERNEL, at, name);
     return NULL;
+  }
+  for (int i = 0; i < p->workspaces.len; i++) {
+    Buffer *b = p->workspaces.data[i];
+    if (!b->name) b->name = arena_printf(ev->arena, "workspace_%d", i);
   }
   collect_sizes(ev, p);
   ir_roles(p);

@@ -100,6 +100,39 @@ Val t_empty(Ev *ev, Call *c) {
   return v_buffer(b);
 }
 
+static void see_unsized(void *ctx, Expr *x) {
+  *(bool *)ctx |= x->kind == EX_LOAD || (x->kind == EX_VAR && x->u.var->kind != VAR_SIZE);
+}
+
+// Its bytes are asked for by sizes alone, before there are arguments.
+static void workspace_extent(Ev *ev, Expr *x, int i, Span at) {
+  int64_t k;
+  bool unsized = false;
+  ex_walk(x, see_unsized, &unsized);
+  const Expr *shown = x->kind == EX_CAST ? x->u.cast : x;
+  if (unsized) ev_fail(ev, DIAG_WORKSPACE_SHAPE, at, ir_expr_str(ev->arena, shown), i);
+  if (ex_const(x, &k) && (k < 0 || k > INT64_MAX / 16))
+    ev_fail(ev, DIAG_TENSOR_SIZE, at, (long long)k, i);
+}
+
+Val t_alloc_global(Ev *ev, Call *c) {
+  if (!ev->trace) ev_fail(ev, DIAG_NO_PRIM, c->span);
+  if (ev->trace->kernel) ev_fail(ev, DIAG_WORKSPACE_PLACE, c->span);
+  int n;
+  Val *shape;
+  shape_of(ev, c->arg[0], c->at[0], &n, &shape);
+  Expr **extents = tensor_shape(ev, n, shape, c->at[0]);
+  for (int i = 0; i < n; i++) workspace_extent(ev, extents[i], i, c->at[0]);
+  DType t = arg_dtype(ev, c, 1, DT_F32);
+  if (dt_bits(t) < 8)
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[1], arena_printf(ev->arena, "the dtype %s", dt_name(t)));
+  const char *scope = arg_str(ev, c, 2, "global");
+  if (strcmp(scope, "global")) ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, scope, "global");
+  Buffer *b = nameless(ev, t, SC_GLOBAL, extents, n, c->span);
+  vec_push(ev->arena, &ev->trace->program->workspaces, b);
+  return v_buffer(b);
+}
+
 static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) {
   need_kernel(ev, c);
   int n;

@@ -362,7 +362,9 @@ typedef struct {
   const char *bindings;  // "M=128, N=128" as bound, for the head comment
   VEC(Param) params;     // tensors and scalars as declared, eager results last
   VEC(Var *) sizes;      // symbolic sizes by first appearance
-  VEC(Kernel *) kernels;
+  VEC(Buffer *) workspaces; // T.alloc_global: global buffers of the caller's one `void *workspace`,
+                            // shapes over sizes only; they hold nothing before the first kernel
+  VEC(Kernel *) kernels; // launched in this order on one stream: each sees what those before wrote
   VEC(Fact) facts;       // what proofs may use, and the launcher checks
 } Program;
 
@@ -375,6 +377,9 @@ bool sym_identifier(const char *word); // letters, digits and _, no digit first
 
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 void ir_roles(Program *p); // computes every Param.role from the accesses
+
+// Every part of the workspace starts at a multiple of this many bytes.
+enum { WORKSPACE_ALIGN = 256 };
 
 /* print.c, read.c: the text form. Printing then reading gives an equal program; printing again
    gives the same bytes. */

@@ -50,6 +50,12 @@ static void print_param(Printer *p, const Param *param) {
   print_end(p, param->span);
 }
 
+static void print_workspace(Printer *p, const Buffer *b) {
+  buf_printf(p->out, "workspace %s : ", printer_declare(p, b, b->name));
+  print_buffer_tail(p, b);
+  print_end(p, b->span);
+}
+
 static void print_fact(Printer *p, const Fact *f) {
   buf_puts(p->out, "fact ");
   print_expr(p, f->cond, 0);
@@ -116,6 +122,7 @@ static void print_program(Printer *p, const Program *prog) {
     buf_printf(p->out, "size %s\n", printer_declare(p, v, v->name));
   }
   for (int i = 0; i < prog->params.len; i++) print_param(p, &prog->params.data[i]);
+  for (int i = 0; i < prog->workspaces.len; i++) print_workspace(p, prog->workspaces.data[i]);
   for (int i = 0; i < prog->kernels.len; i++) print_kernel(p, prog->kernels.data[i]);
   if (prog->facts.len) buf_putc(p->out, '\n');
   for (int i = 0; i < prog->facts.len; i++) print_fact(p, &prog->facts.data[i]);

@@ -65,6 +65,16 @@ static void param(Reader *r, Program *p) {
   vec_push(r->arena, &p->params, q);
 }
 
+static void workspace(Reader *r, Program *p) {
+  Span at = read_here(r);
+  const char *name = read_name(r, "a name");
+  read_expect(r, ":");
+  Buffer *b = buffer(r, name, SC_GLOBAL, at);
+  b->span = read_span(r, at);
+  read_declare(r, at, name, NULL, b);
+  vec_push(r->arena, &p->workspaces, b);
+}
+
 static void size(Reader *r, Program *p) {
   Span at = read_here(r);
   const char *name = read_name(r, "a name");
@@ -190,9 +200,10 @@ static void program(Reader *r, Program *p) {
     Span at = read_here(r);
     if (read_accept(r, "size")) size(r, p);
     else if (read_accept(r, "param")) param(r, p);
+    else if (read_accept(r, "workspace")) workspace(r, p);
     else if (read_accept(r, "kernel")) kernel(r, p, at);
     else if (read_accept(r, "fact")) fact(r, p, at.lo);
-    else read_expected(r, "'size', 'param', 'kernel' or 'fact'");
+    else read_expected(r, "'size', 'param', 'workspace', 'kernel' or 'fact'");
   }
 }
 

@@ -155,6 +155,8 @@ static void enter_kernel(Verify *v, const Kernel *k) {
     if (q->kind == PARAM_SCALAR && q->var) set(v->scope, q->var, true);
     if (q->kind == PARAM_TENSOR && q->buf) ptrmap_set(v->known, q->buf, q->buf);
   }
+  for (int i = 0; i < p->workspaces.len; i++)
+    ptrmap_set(v->known, p->workspaces.data[i], p->workspaces.data[i]);
   for (int i = 0; k && i < 3; i++) {
     if (k->block[i]) set(v->scope, k->block[i], true);
   }

@@ -123,6 +123,32 @@ static void own_names(Verify *v) {
   }
 }
 
+static void check_global(Verify *v, const Buffer *b) {
+  if (b->safe && b->safe->type != b->dtype)
+    verify_fail(v, "the safe value of %s is %s", b->name, dt_name(b->safe->type));
+  if (b->align < 1 || (b->align & (b->align - 1)))
+    verify_fail(v, "%s is aligned to %d bytes, no power of two", b->name, b->align);
+}
+
+static void workspace_node(void *ctx, Expr *x) {
+  Verify *v = ctx;
+  bool size = x->kind == EX_VAR && x->u.var->kind == VAR_SIZE;
+  if ((x->kind == EX_VAR && !size) || x->kind == EX_LOAD)
+    verify_fail(v, "a workspace's shape uses more than sizes");
+}
+
+// One block of memory holds them all, each at a multiple of WORKSPACE_ALIGN bytes.
+static void check_workspace(Verify *v, const Buffer *b) {
+  if (b->scope != SC_GLOBAL) verify_fail(v, "workspace %s is not global", b->name);
+  if (b->strides) verify_fail(v, "workspace %s has strides", b->name);
+  if (dt_bits(b->dtype) < 8) verify_fail(v, "workspace %s is of %s", b->name, dt_name(b->dtype));
+  if (b->align > WORKSPACE_ALIGN)
+    verify_fail(v, "workspace %s is aligned to %d bytes, at most %d", b->name, b->align,
+                WORKSPACE_ALIGN);
+  check_global(v, b);
+  for (int i = 0; i < b->ndim; i++) ex_walk(b->shape[i], workspace_node, v);
+}
+
 static void fact_node(void *ctx, Expr *x) {
   Verify *v = ctx;
   if (x->kind == EX_VAR && !ptrmap_get(v->scope, x->u.var))
@@ -140,13 +166,9 @@ void check_program(Verify *v) {
       verify_fail(v, "tensor parameter %d has no global buffer", i);
     if (q->kind == PARAM_SCALAR && (!q->var || q->var->kind != VAR_SCALAR))
       verify_fail(v, "scalar parameter %d has no variable", i);
-    if (q->kind != PARAM_TENSOR || !q->buf) continue;
-    const Buffer *b = q->buf;
-    if (b->safe && b->safe->type != b->dtype)
-      verify_fail(v, "the safe value of %s is %s", b->name, dt_name(b->safe->type));
-    if (b->align < 1 || (b->align & (b->align - 1)))
-      verify_fail(v, "%s is aligned to %d bytes, no power of two", b->name, b->align);
+    if (q->kind == PARAM_TENSOR && q->buf) check_global(v, q->buf);
   }
+  for (int i = 0; i < p->workspaces.len; i++) check_workspace(v, p->workspaces.data[i]);
   for (int i = 0; i < p->sizes.len; i++) {
     const Var *size = p->sizes.data[i];
     if (size->kind != VAR_SIZE || size->type != DT_INDEX)

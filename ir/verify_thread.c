@@ -45,6 +45,10 @@ void check_flat(Verify *v) {
     if (p->params.data[i].kind == PARAM_TENSOR && b->ndim != 1)
       verify_fail(v, "%s has %d dimensions", b->name, b->ndim);
   }
+  for (int i = 0; i < p->workspaces.len; i++) {
+    const Buffer *b = p->workspaces.data[i];
+    if (b->ndim != 1) verify_fail(v, "%s has %d dimensions", b->name, b->ndim);
+  }
 }
 
 /* operands: scopes, sizes and types of what a thread-level op takes */

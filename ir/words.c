@@ -57,7 +57,7 @@ bool word_reserved(const char *s) {
     "for", "unroll", "vectorized", "parallel", "pipelined", "in", "body", "shared", "fragment",
     "local", "global", "kernel", "size", "param", "fact", "program", "level", "grid", "threads",
     "block", "thread", "raster", "smem", "strides", "align", "safe", "layout", "offset", "stages",
-    "factor", "role", "name", "device", "why", "tensor", "file", "bindings",
+    "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace",
   };
   DType t;
   OpCode op;

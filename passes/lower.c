@@ -249,6 +249,11 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
   k->level = LEVEL_THREAD;
 }
 
+static void lower_global(Lower *l, Buffer *b) {
+  keep_form(l, b);
+  flatten(l->arena, b);
+}
+
 void pass_lower(Program *p, PassCtx *c) {
   Lower l = {.program = p, .c = c, .arena = c->arena};
   for (int i = 0; i < p->kernels.len; i++) {
@@ -256,9 +261,7 @@ void pass_lower(Program *p, PassCtx *c) {
     walk_facts(c->arena, l.facts, p->kernels.data[i]->body, note_width, &l);
   }
   for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].kind == PARAM_TENSOR) {
-      keep_form(&l, p->params.data[i].buf);
-      flatten(c->arena, p->params.data[i].buf);
-    }
+    if (p->params.data[i].kind == PARAM_TENSOR) lower_global(&l, p->params.data[i].buf);
+  for (int i = 0; i < p->workspaces.len; i++) lower_global(&l, p->workspaces.data[i]);
   for (int i = 0; i < p->kernels.len; i++) lower_kernel(p, c, p->kernels.data[i], &l);
 }

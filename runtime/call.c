@@ -6,11 +6,11 @@
 
 // Both bands hold one pattern. The band behind starts at the tensor's last byte + 1, so that a
 // store one element too far is seen.
-enum { GUARD = 4096, GUARD_BYTE = 0xa5 };
+enum { GUARD = 4096, GUARD_BYTE = 0xa5, POISON_BYTE = 0xff };
 
 typedef struct {
   char *base;       // device; the tensor itself is at base + GUARD
-  const void *host; // what to upload; NULL: a workspace
+  const void *host; // what to upload; NULL: a workspace, which starts as POISON_BYTE
   size_t bytes;
 } Tensor;
 
@@ -82,6 +82,7 @@ RtStatus rt_call_upload(RtCall *c, Buf *err) {
   for (int i = 0; i < c->n && s == RT_OK; i++) {
     const Tensor *t = &c->tensors[i];
     if (t->host) s = rt_gpu_upload(c->gpu, t->base + GUARD, t->host, t->bytes, err);
+    else if (t->base) s = rt_gpu_memset(c->gpu, t->base + GUARD, POISON_BYTE, t->bytes, err);
   }
   return s;
 }

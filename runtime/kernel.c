@@ -56,7 +56,7 @@ static void put_caller(Buf *out, const RtSource *s) {
                "extern \"C\" int tlc_rt_check(char *a, char *text, size_t n) {\n"
                "  return (int)%s_check(",
                symbol);
-    put_args(out, s, 0, before_workspace);
+    put_args(out, s, 0, s->n);
     buf_puts(out, "text, n);\n}\n");
   }
   if (s->has_workspace) {

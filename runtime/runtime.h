@@ -129,7 +129,7 @@ typedef struct {
   const char *symbol; // extern "C" cudaError_t symbol(params..., cudaStream_t)
   const RtParam *params;
   int n;
-  bool has_check;     // cudaError_t symbol_check(params but the workspace..., char *, size_t)
+  bool has_check;     // cudaError_t symbol_check(params..., char *, size_t)
   int sizes;          // how many params are symbolic sizes: the last ones before the workspace
   bool has_workspace; // the last param; size_t symbol_workspace(sizes...) gives its bytes
   RtBuild build;      // kind is taken as RT_SHARED
@@ -192,7 +192,8 @@ typedef struct RtCall RtCall;
 // Checks the arguments, allocates (with guard bands around each tensor) and uploads.
 RtStatus rt_call_new(RtGpu *g, RtKernel *k, const RtArg *args, int n, RtCall **out, Buf *err);
 void rt_call_free(RtCall *c); // NULL is fine
-RtStatus rt_call_upload(RtCall *c, Buf *err); // the tensors' host bytes again
+// The tensors' host bytes again; a workspace becomes NaN and -1 again.
+RtStatus rt_call_upload(RtCall *c, Buf *err);
 RtStatus rt_call_launch(void *call, void *stream, Buf *err); // fits RtContender.launch
 // Waits, then copies tensor `i` back to `host`.
 RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err);

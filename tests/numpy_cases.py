@@ -78,6 +78,7 @@ CASES = {
     "gemm_nt 256x128x64": ("gemm_nt", lambda: gemm(256, 128, 64, True)),
     "splitk 64x64x512": ("splitk", lambda: gemm(64, 64, 512, False)),
     "splitk_tile 64x64x512": ("splitk_tile", lambda: gemm(64, 64, 512, False)),
+    "splitk_workspace 100x72x512": ("splitk_workspace", lambda: gemm(100, 72, 512, False)),
     "gemm_bias_relu 100x72x64": ("gemm_bias_relu", lambda: bias_relu(100, 72, 64)),
     "gemm_symbolic_m 77x128x64": ("gemm_symbolic_m", lambda: gemm(77, 128, 64, False)),
     "gemm_bf16 96x64x64": ("gemm_bf16", lambda: gemm_bf16(96, 64, 64)),

@@ -184,7 +184,7 @@ case_bank_conflicts() {
     n=$(sed -n 's/^emulator: .* \([0-9]*\) bank conflicts.*/\1/p' "$D/out")
     [ "$n" -le "$most" ] || fail "$n bank conflicts: $*"
   }
-  for f in gemm gemm_nt gemm_bf16 gemm_tf32 gemm_int8 gemm_bias_relu splitk splitk_tile; do
+  for f in gemm gemm_nt gemm_bf16 gemm_tf32 gemm_int8 gemm_bias_relu splitk splitk_tile splitk_workspace; do
     one 0 samples/$f.tl -p M=128,N=128,K=128
   done
   for t in ta={0,1},tb={0,1}; do
@@ -205,6 +205,39 @@ C
   nvcc -std=c++17 -arch=sm_80 -c "$D/v.cu" -o "$D/v.o" || fail "nvcc"
   nvcc -arch=sm_80 "$D/main.o" "$D/v.o" -o "$D/prog" || fail "link"
   "$D/prog" || fail "a null pointer passed the launcher's check"
+}
+case_workspace() { # a C program asks how much, and hears why a workspace is refused
+  need nvcc
+  f=tests/cases/kernels_three.tl
+  "$TLC" $f -o "$D/t.cu" --header "$D/t.h" --manifest "$D/t.json" || fail emit
+  grep -q '^//   workspace   three: three_workspace(M, N) bytes$' "$D/t.cu" || fail "the head comment"
+  python3 - "$D/t.json" <<'PY' || fail "the manifest"
+import json, sys
+w = json.load(open(sys.argv[1]))["kernels"][0]["workspace"]
+assert w["align"] == 256 and w["bytes"] is None, w
+assert w["parts"][1] == {"name": "sums", "dtype": "int32", "shape": ["M"]}, w
+PY
+  "$TLC" samples/splitk_workspace.tl -p M=64,N=64,K=64 --emit=manifest -o - | grep -q '"bytes": 65536' || fail bytes
+  "$TLC" samples/gemm.tl --emit=manifest -o - | grep -q '"workspace": null' || fail "a workspace of gemm"
+  cat > "$D/main.c" <<'C'
+#include <string.h>
+#include "t.h"
+int main(void) { /* 100 * 48, 400 and 306 bytes, each rounded up to 256 */
+  char m[256], *device = (char *)4096;
+  if (three_workspace(100, 48) != 4864 + 512 + 512 || three_workspace(0, 48) != 256) return 1;
+  if (three_workspace(-1, 48) != 0) return 2;
+  if (!three_check(device, device + 65536, device + 131072, 100, 48, 0, m, sizeof m)) return 3;
+  if (strcmp(m, "workspace is a null pointer")) return 4;
+  if (!three_check(device, device + 65536, device + 131072, 100, 48, device + 65536, m, sizeof m)) return 5;
+  if (strcmp(m, "out and workspace must not overlap")) return 6;
+  return three_check(device, device + 65536, device + 131072, 100, 48, device + 8192, m, sizeof m);
+}
+C
+  gcc -std=c99 -Wall -Wextra -Werror -pedantic -I"$D" -c "$D/main.c" -o "$D/main.o" || fail gcc
+  nvcc -std=c++17 -arch=sm_80 -Xcompiler -Wall,-Wextra,-Werror -c "$D/t.cu" -o "$D/t.o" || fail "nvcc"
+  nvcc -arch=sm_80 "$D/main.o" "$D/t.o" -o "$D/prog" || fail "link"
+  "$D/prog"; same $? 0
+  "$TLC" $f --emit exe -o "$D/exe" || fail "--emit exe"
 }
 case_link_together() {
   need nvcc

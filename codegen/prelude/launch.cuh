@@ -22,6 +22,20 @@ static inline int64_t tlc_bytes(int64_t element, std::initializer_list<int64_t> 
   return bytes;
 }
 
+// Where the next part of a workspace starts, or all end: a multiple of 256 bytes; negative where 64
+// bits do not hold it.
+// @helper after
+static inline int64_t tlc_after(int64_t at, int64_t bytes) {
+  if (at < 0 || bytes < 0 || bytes > INT64_MAX - 255 - at) return -1;
+  return (at + bytes + 255) / 256 * 256;
+}
+
+// @helper part
+template <typename T>
+static inline T *tlc_part(void *workspace, int64_t at) {
+  return reinterpret_cast<T *>(static_cast<char *>(workspace) + at);
+}
+
 // @helper overlap
 static inline bool tlc_overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
   const uintptr_t x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);

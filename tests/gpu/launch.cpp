@@ -1,12 +1,15 @@
 // What a launcher promises, on a GPU: captured in a graph at its first call, more than 48 KB of
 // shared memory, the caller's last error untouched, many threads at once, refusals.
-// Built by tests/gpu/ops.sh with gemm.cu of samples/gemm.tl at 256 x 256 x 256.
+// Then the same of two kernels with a workspace.
+// Built by tests/gpu/ops.sh with gemm.cu of samples/gemm.tl and splitk.cu of
+// samples/splitk_workspace.tl, both at 256 x 256 x 256.
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <thread>
 #include <vector>
 
 #include "gemm.h"
+#include "splitk.h"
 
 static const int n = 256;
 static int failures;
@@ -77,11 +80,44 @@ static void many_threads() {
   for (const Tensors &x : t) expect(x.right(), "wrong values from many threads");
 }
 
+// Two launches and a workspace: captured, on two streams at once, refused where it is missing.
+static void workspaces() {
+  const size_t bytes = matmul_splitk_workspace_workspace();
+  expect(bytes == 4 * n * n * sizeof(float), "a workspace of another size");
+  const Tensors t, u;
+  char *w[2];
+  cudaStream_t s[2];
+  for (int i = 0; i < 2; i++) {
+    cudaMalloc(&w[i], bytes);
+    cudaMemset(w[i], 0xff, bytes);
+    cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking);
+  }
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  expect(!cudaStreamBeginCapture(s[0], cudaStreamCaptureModeGlobal), "no capture");
+  expect(!matmul_splitk_workspace(t.a, t.b, t.c, w[0], s[0]), "two launches fail under capture");
+  expect(!cudaStreamEndCapture(s[0], &graph), "the capture was broken");
+  expect(!cudaGraphInstantiate(&exec, graph, 0), "the graph is no good");
+  for (int i = 0; i < 50; i++) {
+    expect(!cudaGraphLaunch(exec, s[0]), "the graph does not run");
+    expect(!matmul_splitk_workspace(u.a, u.b, u.c, w[1], s[1]), "fails beside the graph");
+  }
+  expect(!cudaDeviceSynchronize() && t.right() && u.right(), "wrong values through a workspace");
+  char why[100];
+  const cudaError_t invalid = cudaErrorInvalidValue;
+  expect(matmul_splitk_workspace(t.a, t.b, t.c, nullptr, 0) == invalid, "no workspace is taken");
+  expect(matmul_splitk_workspace(t.a, t.b, t.c, w[0] + 16, 0) == invalid, "a misaligned one is");
+  expect(matmul_splitk_workspace(t.a, t.b, w[0] + 512, w[0], 0) == invalid, "a shared one is");
+  expect(matmul_splitk_workspace_check(t.a, t.b, t.c, w[0], why, sizeof why) == cudaSuccess, why);
+  expect(cudaPeekAtLastError() == cudaSuccess, "a refusal leaves an error");
+}
+
 int main() {
   const Tensors t;
   first_call_in_a_graph(t);
   last_error(t);
   many_threads();
+  workspaces();
   printf("launch: %d failures\n", failures);
   return failures != 0;
 }

@@ -20,7 +20,9 @@ for flags in "-arch=sm_80" "-arch=native" "-arch=native --use_fast_math" "-arch=
 done
 "$BUILD/tlc" samples/gemm.tl -p M=256,N=256,K=256 -p block_K=64,num_stages=3 \
   -o "$folder/gemm.cu" --header "$folder/gemm.h" &&
+  "$BUILD/tlc" samples/splitk_workspace.tl -p M=256,N=256,K=256 \
+    -o "$folder/splitk.cu" --header "$folder/splitk.h" &&
   "$nvcc" -std=c++17 -arch=sm_80 -I"$folder" -o "$folder/launch" tests/gpu/launch.cpp \
-    "$folder/gemm.cu" &&
+    "$folder/gemm.cu" "$folder/splitk.cu" &&
   "$folder/launch" || { echo "FAIL launch"; failed=1; }
 exit $failed

@@ -11,7 +11,7 @@ static int call_text(const RunData *d, EmuArg *got, const CgOptions *cg, Arena *
   TextKernel k;
   const Program *p = d->program;
   if (!text_load(p, cg, &k)) return EXIT_BUG;
-  void **args = NEWN(a, void *, p->params.len + p->sizes.len + 1);
+  void **args = NEWN(a, void *, p->params.len + p->sizes.len + 2);
   int n = 0;
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
@@ -22,6 +22,11 @@ static int call_text(const RunData *d, EmuArg *got, const CgOptions *cg, Arena *
     else args[n++] = dt_is_float(q->var->type) ? (void *)&got[i].f : (void *)&got[i].i;
   }
   for (int i = 0; i < p->sizes.len; i++) args[n++] = &d->sizes[i];
+  size_t bytes = k.workspace(args);
+  char *memory = arena_alloc(a, bytes + 2 * WORKSPACE_ALIGN);
+  memory += WORKSPACE_ALIGN - (uintptr_t)memory % WORKSPACE_ALIGN;
+  memset(memory, 0xff, bytes);
+  args[n++] = memory;
   char msg[256] = "";
   int refused = k.check(args, msg, sizeof msg), error = refused ? refused : k.call(args);
   if (error) fprintf(stderr, "text_run: %s returned %d: %s\n", p->symbol, error, msg);

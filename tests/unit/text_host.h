@@ -14,6 +14,7 @@
 typedef struct {
   int (*call)(void *const *args); // a cudaError_t
   int (*check)(void *const *args, char *msg, size_t n);
+  size_t (*workspace)(void *const *args); // bytes; the workspace is the last argument
 } TextKernel;
 
 static inline void text_params(const Program *p, Buf *out) {
@@ -25,6 +26,18 @@ static inline void text_params(const Program *p, Buf *out) {
   }
   for (int i = 0; i < p->sizes.len; i++)
     buf_printf(out, "*static_cast<const int64_t *>(a[%d]), ", n++);
+  if (p->workspaces.len) buf_printf(out, "a[%d], ", n++);
+}
+
+// Bytes of the workspace: of arguments whose last is not there yet.
+static inline void text_workspace(const Program *p, Buf *out) {
+  buf_printf(out, "extern \"C\" size_t text_workspace_%s(void *const *a) {\n  (void)a;\n",
+             p->symbol);
+  if (!p->workspaces.len) buf_puts(out, "  return 0");
+  else buf_printf(out, "  return %s_workspace(", p->symbol);
+  for (int i = 0; p->workspaces.len && i < p->sizes.len; i++)
+    buf_printf(out, "%s*static_cast<const int64_t *>(a[%d])", i ? ", " : "", p->params.len + i);
+  buf_puts(out, p->workspaces.len ? ");\n}\n" : ";\n}\n");
 }
 
 // Two functions of fixed signature that pass on an array of arguments: tensors by address, scalars
@@ -38,6 +51,7 @@ static inline void text_entry(const Program *p, Buf *out) {
              p->symbol);
   text_params(p, out);
   buf_puts(out, "m, n);\n}\n");
+  text_workspace(p, out);
 }
 
 static inline void text_folder(char *path, size_t n) {
@@ -99,6 +113,8 @@ static inline TextKernel text_kernel(void *library, const char *symbol) {
   *(void **)&k.call = dlsym(library, name);
   snprintf(name, sizeof name, "text_check_%s", symbol);
   *(void **)&k.check = dlsym(library, name);
+  snprintf(name, sizeof name, "text_workspace_%s", symbol);
+  *(void **)&k.workspace = dlsym(library, name);
   return k;
 }
 
