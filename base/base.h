@@ -147,6 +147,9 @@ int diag_errors(const Diags *d); // number of errors so far (warnings too, under
 //      12 |   T.copy(A, B)
 //         |          ^^^^
 void diag_flush(Diags *d, FILE *to);
+// The text of the error that was reported first, and its place; NULL without one.
+const char *diag_first(const Diags *d, Span *at);
+int diag_first_id(const Diags *d); // its id, or -1
 // For tests: the i-th diagnostic's id, or -1 past the end.
 int diag_id(const Diags *d, int i);
 const char *diag_code(DiagId id); // "E301"

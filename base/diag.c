@@ -93,6 +93,24 @@ void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) {
 int diag_errors(const Diags *d) { return d->errors; }
 int diag_id(const Diags *d, int i) { return i < d->items.len ? d->items.data[i].id : -1; }
 
+static const Item *first_error(const Diags *d) {
+  for (int i = 0; i < d->items.len; i++) {
+    if (d->items.data[i].severity == SEV_ERROR) return &d->items.data[i];
+  }
+  return NULL;
+}
+
+const char *diag_first(const Diags *d, Span *at) {
+  const Item *it = first_error(d);
+  if (it) *at = it->at;
+  return it ? it->text : NULL;
+}
+
+int diag_first_id(const Diags *d) {
+  const Item *it = first_error(d);
+  return it ? it->id : -1;
+}
+
 static int by_place(const void *pa, const void *pb) {
   const Item *a = pa, *b = pb;
   if (a->at.file != b->at.file) return a->at.file < b->at.file ? -1 : 1;

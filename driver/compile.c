@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "driver/params.h"
 #include "eval/eval.h"
 #include "runtime/runtime.h"
 
@@ -36,16 +37,39 @@ static void add_program(Job *j, Program *p) {
   buf_free(&text);
 }
 
+EvOptions job_eval(const Job *j, const Options *o) {
+  return (EvOptions){.arena = j->arena,
+                     .diags = j->diags,
+                     .file = j->file,
+                     .target = j->target,
+                     .bindings = o->bindings,
+                     .entry = o->entry,
+                     .name = o->name,
+                     .include = o->include.data,
+                     .ninclude = o->include.len};
+}
+
+// --params: the first set of values recorded for the entry, under those of -p.
+static void bind_recorded(Job *j, const Options *o, EvOptions *e) {
+  Arena *a = j->arena;
+  Params *p = params_read(a, o->params);
+  EvOptions list = *e;
+  EvResult r = {0};
+  list.diags = diag_new(a, j->sources, (DiagOptions){0});
+  list.list = true;
+  list.bindings = NULL;
+  (void)ev_compile(&list, &r);
+  Map *all = map_new(a);
+  for (int i = 0; i < map_len(o->bindings); i++)
+    map_set(all, map_key(o->bindings, i), map_value(o->bindings, i));
+  if (r.entries.len == 1 && params_count(p, o->input, r.entries.data[0].name))
+    params_bind(p, o->input, r.entries.data[0].name, 0, all);
+  e->bindings = all;
+}
+
 static bool read_source(Job *j, const Options *o) {
-  EvOptions e = {.arena = j->arena,
-                 .diags = j->diags,
-                 .file = j->file,
-                 .target = j->target,
-                 .bindings = o->bindings,
-                 .entry = o->entry,
-                 .name = o->name,
-                 .include = o->include.data,
-                 .ninclude = o->include.len};
+  EvOptions e = job_eval(j, o);
+  if (o->params) bind_recorded(j, o, &e);
   EvResult r = {0};
   bool ok = ev_compile(&e, &r);
   for (int i = 0; i < r.files.len; i++) vec_push(j->arena, &j->read, r.files.data[i]);
@@ -68,7 +92,7 @@ static const Target *native_target(void) {
   return best;
 }
 
-static void find_target(Job *j, const Options *o) {
+void job_target(Job *j, const Options *o) {
   bool native = !strcmp(o->arch, "native") && o->mode != MODE_EMIT;
   j->target = native ? native_target() : target_find(o->arch);
   if (j->target) return;
@@ -84,7 +108,7 @@ static void find_target(Job *j, const Options *o) {
 }
 
 bool job_front(Job *j, const Options *o) {
-  find_target(j, o);
+  job_target(j, o);
   if (!has_suffix(o->input, ".tir")) return read_source(j, o);
   Program *p = ir_read(j->arena, j->diags, j->file);
   if (!p) return false;

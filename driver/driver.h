@@ -5,6 +5,7 @@
 
 #include "codegen/codegen.h"
 #include "emu/emu.h"
+#include "eval/eval.h"
 #include "ir/ir.h"
 #include "passes/passes.h"
 
@@ -29,13 +30,13 @@ typedef struct {
 
 typedef VEC(Pair) PairVec;
 
-typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH } Mode;
+typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH, MODE_CONFIGS, MODE_SURVEY } Mode;
 
 typedef struct {
   Arena *arena;
   const char *input, *output; // output NULL: default; "-": stdout
   Map *bindings;              // -p
-  const char *entry, *name, *arch;
+  const char *entry, *name, *arch, *params;
   EmitKind emit;
   const char *header, *manifest; // --header, --manifest files
   Mode mode;
@@ -80,6 +81,8 @@ typedef struct {
 
 // Opens the input and registers it. False with errno set.
 bool job_open(Job *j, const Options *o);
+void job_target(Job *j, const Options *o); // finds --arch, or ends the run
+EvOptions job_eval(const Job *j, const Options *o); // what the options say about evaluation
 // Source text (or .tir) to TILE-level programs. False when errors were reported.
 bool job_front(Job *j, const Options *o);
 // All passes over copies of the programs. False when errors were reported.
@@ -95,6 +98,11 @@ void drv_text(const Job *j, const Options *o, EmitKind kind, Buf *out);
 // Writes the .cu to a temporary folder and has nvcc make the ptx, cubin or executable.
 int drv_nvcc(Job *j, const Options *o, const char *output);
 int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit status
+
+/* configs.c, survey.c */
+
+int drv_configs(Job *j, const Options *o); // --list-configs
+int drv_survey(const Options *o);          // --survey: the input is a folder
 
 /* run.c */
 

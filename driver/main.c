@@ -22,13 +22,16 @@ int main(int argc, char **argv) {
                      .max_errors = o.max_errors,
                      .remarks = o.remarks};
     j.diags = diag_new(arena, j.sources, d);
-    if (!job_open(&j, &o)) {
+    if (o.mode == MODE_SURVEY) {
+      status = drv_survey(&o);
+    } else if (!job_open(&j, &o)) {
       fprintf(stderr, "tlc: cannot read %s: %s\n", o.input, strerror(errno));
       status = EXIT_USAGE;
     } else {
       status = o.mode == MODE_RUN     ? drv_run(&j, &o)
-               : o.mode == MODE_BENCH ? drv_bench(&j, &o)
-                                      : drv_emit(&j, &o);
+               : o.mode == MODE_BENCH   ? drv_bench(&j, &o)
+               : o.mode == MODE_CONFIGS ? drv_configs(&j, &o)
+                                        : drv_emit(&j, &o);
       diag_flush(j.diags, stderr);
       if (diag_errors(j.diags) && !status) status = EXIT_WRONG_PROGRAM;
     }

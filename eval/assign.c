@@ -1,6 +1,7 @@
 // Assignment: names, stores into buffers, containers, unpacking, augmented and annotated forms.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <string.h>
 
@@ -124,7 +125,9 @@ void ev_assign(Ev *ev, const AstExpr *target, Val v, Span at) {
   case AST_LIST: unpack(ev, target, v, at); break;
   case AST_ATTR: {
     Val box = ev_expr(ev, target->attr.value);
-    if (!unknown_box(ev, box, at))
+    if (box.kind == V_OBJECT || box.kind == V_CLASS)
+      obj_set(ev, box, target->attr.name.text, v, at);
+    else if (!unknown_box(ev, box, at))
       ev_fail(ev, DIAG_NO_ATTR_STORE, at, v_kind(ev, box), target->attr.name.text);
     break;
   }
@@ -163,6 +166,12 @@ void ev_aug(Ev *ev, const AstStmt *s) {
   const AstExpr *t = s->aug.target;
   if (t->kind == AST_NAME) {
     assign_name(ev, t->name, combine(ev, s, env_read(ev, t->name, t->span)), s->span);
+    return;
+  }
+  if (t->kind == AST_ATTR) {
+    Val box = ev_expr(ev, t->attr.value);
+    Val old = ev_attr(ev, box, t->attr.name.text, t->span);
+    ev_assign(ev, t, combine(ev, s, old), s->span);
     return;
   }
   if (t->kind != AST_INDEX) {

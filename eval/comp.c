@@ -1,6 +1,7 @@
 // Iteration over compile-time values: iterables as lists, and comprehensions.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 enum { MAX_ITEMS = 1000000 };
 
@@ -54,6 +55,9 @@ Seq *ev_items(Ev *ev, Val v, Span at) {
     }
     return out.seq;
   case V_RANGE: return range_items(ev, v.range, at);
+  case V_CLASS:
+    if (v.cls->is_enum) return obj_members(ev, v.cls);
+    ev_fail(ev, DIAG_NOT_ITERABLE, at, v_brief(ev, v), v_kind(ev, v));
   case V_STR: return str_items(ev, v.str);
   case V_OPAQUE: ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
   case V_EXPR: ev_fail(ev, DIAG_RT_CONTEXT, at, "iteration", "loop with T.serial(n)");

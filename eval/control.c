@@ -4,9 +4,24 @@
 
 #include <string.h>
 
+// Host code is looked through for calls of kernels, whatever way it would take.
+static void try_both(Ev *ev, const AstStmt *s, Val v) {
+  if (s->kind == AST_STMT_IF) {
+    for (int i = 0; i < s->if_.nbranches; i++) (void)ev_block(ev, &s->if_.branches[i].body);
+    (void)ev_block(ev, &s->if_.orelse);
+  } else if (s->kind == AST_STMT_FOR) {
+    ev_poison_target(ev, s->for_.target, v);
+    (void)ev_block(ev, &s->for_.body);
+  }
+}
+
 // What an unknown condition or iterable controls is skipped; names it would bind become unknown.
 static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
   if (v.kind == V_OPAQUE && ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  if (ev->hosting) {
+    try_both(ev, s, v);
+    return;
+  }
   ev_note_missing(ev, v);
   if (s->kind == AST_STMT_IF) {
     for (int i = 0; i < s->if_.nbranches; i++) ev_poison_block(ev, &s->if_.branches[i].body, v);

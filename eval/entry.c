@@ -1,6 +1,7 @@
 // Entries: which functions are kernels, binding their parameters, evaluating each.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include "eval/entry.h"
 
@@ -26,8 +27,9 @@ static void note_used(Ev *ev, const char *name) { map_set(ev->used, name, (void 
 static Val bind_one(Ev *ev, Func *f, int i, EvParamInfo *info) {
   const AstParam *p = &f->params->data[i];
   const char *text = given(ev, p->name);
+  if (!text) text = host_value(ev, f, p->name);
   Val v = text ? bind_parse(ev, text) : f->defaults[i];
-  *info = (EvParamInfo){.name = p->name, .given = text != NULL, .span = p->name_span};
+  *info = (EvParamInfo){.name = p->name, .given = given(ev, p->name) != NULL, .span = p->name_span};
   note_used(ev, p->name);
   if (v.kind == V_UNSET) return v_missing(ev, p->name, false);
   if (v.kind == V_NONE) return v_missing(ev, p->name, true);
@@ -35,7 +37,7 @@ static Val bind_one(Ev *ev, Func *f, int i, EvParamInfo *info) {
   return v;
 }
 
-static Env *bind_params(Ev *ev, Func *f, EvEntry *e) {
+Env *entry_bind(Ev *ev, Func *f, EvEntry *e) {
   Env *env = env_new(ev, f->closure);
   for (int i = 0; i < f->params->len; i++) {
     const AstParam *p = &f->params->data[i];
@@ -108,6 +110,8 @@ static const char *bindings_text(Ev *ev, const EvEntry *e) {
 
 /* ------------------------------------------------------------------ evaluation */
 
+enum { MAX_FACTORIES = 8 };
+
 typedef struct {
   Func *f;
   EvEntry *e;
@@ -122,16 +126,34 @@ static void run_factory(Ev *ev, void *arg) {
   if (ev_block(ev, f->f->body) == FLOW_RETURN) f->result = ev->ret;
 }
 
-static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
-  Factory run = {f, e, bind_params(ev, f, e), v_none()};
+Val entry_factory(Ev *ev, Func *f, EvEntry *e) {
   Env *saved = ev->env;
+  Factory run = {f, e, entry_bind(ev, f, e), {.kind = V_ERROR}};
   bool ok = ev_protect(ev, run_factory, &run);
   ev->env = saved;
   ev->calls = NULL;
-  if (!ok) return NULL;
-  Val r = run.result;
+  return ok ? run.result : (Val){.kind = V_ERROR};
+}
+
+// The function that a factory made: returned, or given to a tuner of its own.
+static Val made_by(Ev *ev, Val r, int tuners) {
+  if (r.kind != V_FUNC && ev->tuners.len > tuners) return ev->tuners.data[tuners]->kernel;
+  return r;
+}
+
+static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
+  Val r = {.kind = V_FUNC, .fn = f};
+  for (int depth = 0; depth < MAX_FACTORIES; depth++) { // a factory may make a factory
+    if (fn_is_eager(r.fn)) return trace_eager(ev, r.fn, symbol, entry_bind(ev, r.fn, e));
+    int tuners = ev->tuners.len;
+    r = made_by(ev, entry_factory(ev, r.fn, e), tuners);
+    if (r.kind == V_ERROR) return NULL;
+    if (r.kind == V_FUNC && r.fn->prim) return trace_prim(ev, r.fn, symbol);
+    bool factory = r.kind == V_FUNC && r.fn->body && !r.fn->macro &&
+                   (r.fn->jit || fn_is_eager(r.fn) || fn_holds_kernel(r.fn));
+    if (!factory) break;
+  }
   if (r.kind == V_MISSING) ev_note_missing(ev, r);
-  if (r.kind == V_FUNC && r.fn->prim) return trace_prim(ev, r.fn, symbol);
   if (!ev->needed.len && r.kind != V_ERROR)
     diag_report(ev->diags, DIAG_NOT_A_KERNEL, f->span, f->name,
                 r.kind == V_OPAQUE ? r.opaque->what : v_kind(ev, r));
@@ -144,7 +166,6 @@ static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
   bool ok = symbol_ok(ev, symbol, ev->options->name ? NO_SPAN : f->span);
   Program *p = NULL;
   if (f->prim) p = trace_prim(ev, f, symbol);
-  else if (fn_is_eager(f)) p = trace_eager(ev, f, symbol, bind_params(ev, f, e));
   else p = eval_lazy(ev, f, e, symbol);
   if (ev->needed.len && !space_binds(ev, e)) report_missing(ev, e);
   ev->entry = NULL;
@@ -158,54 +179,12 @@ static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
   vec_push(ev->arena, &ev->result->programs, p);
 }
 
-/* ------------------------------------------------------------------ tuning spaces */
-
-typedef struct {
-  Func *f;
-  EvEntry *e;
-} Space;
-
-static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
-  ev_need(ev, v);
-  if (v.kind != V_DICT) ev_fail(ev, DIAG_CONFIGS, at, v_kind(ev, v));
-  EvConfig config = {0};
-  for (int i = 0; i < v.dict->entries.len; i++) {
-    const DictEntry *d = &v.dict->entries.data[i];
-    if (d->dead) continue;
-    const char *text = bind_text(ev, d->value);
-    if (d->key.kind != V_STR || !text)
-      ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
-    vec_push(ev->arena, &config.bindings, (EvBinding){d->key.str->data, text});
-  }
-  vec_push(ev->arena, &e->configs, config);
-}
-
-// configs may be a function of the kernel's first operands, or of (args, kwargs) as wholes.
-static Val call_space(Ev *ev, const Space *s, Val configs) {
-  Val args = v_seq(ev, V_TUPLE, 0);
-  EvEntry scratch = {0};
-  Env *env = bind_params(ev, s->f, &scratch);
-  int n = configs.kind == V_FUNC ? configs.fn->params->len : 0;
-  bool whole = n == 2 && !strcmp(configs.fn->params->data[0].name, "args");
-  for (int i = 0; i < s->f->params->len && (whole || i < n); i++) {
-    const Cell *c = map_get(env->cells, s->f->params->data[i].name);
-    v_push(ev, args.seq, c->v);
-  }
-  if (whole) return ev_call_args(ev, configs, s->e->span, 2, (Val[]){args, v_dict(ev, V_DICT)});
-  return ev_call_args(ev, configs, s->e->span, args.seq->len, args.seq->data);
-}
-
-static void eval_space(Ev *ev, void *arg) {
-  Space *s = arg;
-  Val configs = s->f->base->configs;
-  if (configs.kind == V_FUNC || configs.kind == V_METHOD) configs = call_space(ev, s, configs);
-  ev_need(ev, configs);
-  if (configs.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, s->e->span, configs.opaque->what);
-  Seq *items = ev_items(ev, configs, s->e->span);
-  for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
-}
-
 /* ------------------------------------------------------------------ choosing */
+
+// Made by a factory: what it stands for is the factory, with the operands of that call.
+static bool is_made(const Ev *ev, const Func *f) {
+  return f->prim && f->closure && f->closure->parent != ev->builtins;
+}
 
 static void add_entry(Ev *ev, Entries *out, const char *name, Func *f) {
   for (int i = 0; i < out->len; i++) {
@@ -215,11 +194,13 @@ static void add_entry(Ev *ev, Entries *out, const char *name, Func *f) {
 }
 
 void entry_candidates(Ev *ev, Env *module, Entries *out) {
-  for (int pass = 0; pass < 3 && !out->len; pass++) {
+  bool list = ev->options->list; // then plain factories beside decorated ones, too
+  for (int pass = 0; pass < 3 && (!out->len || (list && pass == 1)); pass++) {
     for (int i = 0; i < map_len(module->cells); i++) {
       Val v = ((Cell *)map_value(module->cells, i))->v;
       if (v.kind != V_FUNC) continue;
-      bool here = v.fn->span.file == ev->options->file, kernel = v.fn->prim || v.fn->jit;
+      bool here = v.fn->span.file == ev->options->file;
+      bool kernel = (v.fn->prim || v.fn->jit) && !is_made(ev, v.fn);
       bool wanted = pass == 0 ? here && kernel
                     : pass == 1 ? here && !kernel && fn_holds_kernel(v.fn)
                                 : kernel;
@@ -279,6 +260,27 @@ static void check_bindings(Ev *ev) {
   }
 }
 
+static void list_entry(Ev *ev, const Func *f, EvEntry *e) {
+  for (int i = 0; i < ev->made.len; i++) {
+    if (ev->made.data[i].f == f->base) vec_push(ev->arena, &e->calls, ev->made.data[i].bindings);
+  }
+}
+
+static void eval_entries(Ev *ev, Env *module, const Entries *all) {
+  EvEntry *e = ev->result->entries.data;
+  for (int i = 0; i < all->len; i++) {
+    ev->needed.len = 0;
+    if (ev->options->configs) space_of(ev, all->data[i].f, &e[i]);
+    if (!ev->options->list) eval_entry(ev, all->data[i].f, &e[i]);
+  }
+  if (!ev->options->list) return;
+  if (ev->body) host_run(ev, module, ev->body);
+  for (int i = 0; i < all->len; i++) {
+    list_entry(ev, all->data[i].f, &e[i]);
+    if (ev->options->configs && !e[i].configs.len) space_tuned(ev, all, i, &e[i]);
+  }
+}
+
 void entry_run(Ev *ev, Env *module) {
   Entries all = {0};
   entry_candidates(ev, module, &all);
@@ -286,7 +288,7 @@ void entry_run(Ev *ev, Env *module) {
     if (!diag_errors(ev->diags)) diag_report(ev->diags, DIAG_NO_KERNEL, NO_SPAN);
     return;
   }
-  if (!choose(ev, module, &all)) return;
+  if (!(ev->options->list && !ev->options->entry) && !choose(ev, module, &all)) return;
   if (ev->options->name && all.len > 1) {
     diag_report(ev->diags, DIAG_NAME_MANY, NO_SPAN, ev->options->name, all.len);
     return;
@@ -295,13 +297,6 @@ void entry_run(Ev *ev, Env *module) {
     vec_push(ev->arena, &ev->result->entries,
              (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
   }
-  for (int i = 0; i < all.len; i++) {
-    EvEntry *e = &ev->result->entries.data[i];
-    Space s = {all.data[i].f, e};
-    ev->needed.len = 0;
-    if (ev->options->configs && s.f->base->configs.kind != V_UNSET)
-      (void)ev_protect(ev, eval_space, &s);
-    eval_entry(ev, s.f, e);
-  }
-  if (!diag_errors(ev->diags)) check_bindings(ev);
+  eval_entries(ev, module, &all);
+  if (!diag_errors(ev->diags) && !ev->options->list) check_bindings(ev);
 }

@@ -15,6 +15,17 @@ typedef VEC(Candidate) Entries;
 // Functions of the module that are kernels: decorated ones of this file; else plain factories of
 // this file; else decorated ones that it imports.
 void entry_candidates(Ev *ev, Env *module, Entries *out);
+// A scope with f's parameters bound as -p says, else to their defaults; e->params says how.
+Env *entry_bind(Ev *ev, Func *f, EvEntry *e);
+// Runs a factory for what it does; its result.
+Val entry_factory(Ev *ev, Func *f, EvEntry *e);
 void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->result
+
+/* space.c */
+
+// Evaluates the tuning space that f declares, or a tuner of f does, into e->configs.
+void space_of(Ev *ev, Func *f, EvEntry *e);
+// The same for a tuner that the i-th entry makes when evaluated, or that host code makes of it.
+void space_tuned(Ev *ev, const Entries *all, int i, EvEntry *e);
 
 #endif

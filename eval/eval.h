@@ -18,6 +18,7 @@ typedef struct {
   const char *const *include; // -I, after the importing file's own folder
   int ninclude;
   bool configs; // evaluate the entries' tuning spaces too
+  bool list;    // only say which entries there are: no kernel is evaluated
 } EvOptions;
 
 // One parameter of an entry: of the factory, or a T.const name of an eager kernel.
@@ -42,6 +43,8 @@ typedef struct {
   Program *program;  // NULL when its evaluation failed
   VEC(EvParamInfo) params;
   VEC(EvConfig) configs; // the declared tuning space, in order; empty without EvOptions.configs
+  const char *rtol, *atol; // tolerances declared beside it; NULL: none
+  VEC(EvConfig) calls;   // what the file's own code calls it with; filled for EvOptions.list
   Span span;
 } EvEntry;
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-  MAX_STEPS = 5000000,     // nodes evaluated
   MAX_STACK = 4 << 20,     // bytes of the C stack
   MAX_MEMORY = 256 << 20,  // bytes taken from the arena
   MAX_TRAIL = 4,           // calls named under an error
@@ -185,7 +184,7 @@ NORETURN static void stop(Ev *ev, DiagId id, Span at, int limit) {
 void ev_charge(Ev *ev, int64_t work) {
   if (ev->stopped) ev_unwind(ev);
   ev->steps += work;
-  if (ev->steps > MAX_STEPS) stop(ev, DIAG_STEPS, ev->at, MAX_STEPS);
+  if (ev->steps > EV_MAX_STEPS) stop(ev, DIAG_STEPS, ev->at, EV_MAX_STEPS);
   if (arena_bytes(ev->arena) - ev->arena_start > MAX_MEMORY)
     stop(ev, DIAG_MEMORY, ev->at, MAX_MEMORY >> 20);
 }

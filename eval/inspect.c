@@ -1,6 +1,7 @@
 // Python's builtins that look at values, and small conversions.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include "eval/handlers.h"
 
@@ -18,6 +19,7 @@ static int is_instance(Val v, Val type) {
     return any;
   }
   if (type.kind == V_EXC) return v.kind == V_EXC && ev_matches(&type, v.exc->type);
+  if (type.kind == V_CLASS) return obj_is(v, type.cls);
   if (type.kind != V_BUILTIN) return -1;
   const char *t = type.builtin->name;
   switch (v.kind) {

@@ -35,6 +35,10 @@ typedef enum {
   V_METHOD, // a builtin with its first operand
   V_MODULE,
   V_EXC,    // an exception class (message NULL) or instance
+  V_CLASS,  // a class of the user's
+  V_OBJECT, // an instance of one
+  V_PARSER, // argparse.ArgumentParser(...)
+  V_TUNER,  // AutoTuner.from_kernel(...)
   V_TENSOR, // T.Tensor(...): the type of a parameter
   V_LOOP,   // T.Parallel(...) and its kin, for a `for` to run
   V_GRID,   // T.Kernel(...), for a `with` to run
@@ -63,9 +67,13 @@ typedef struct Method Method;
 typedef struct Range Range;
 typedef struct Grid Grid;
 typedef struct Loop Loop;
+typedef struct Class Class;
+typedef struct Object Object;
+typedef struct Tuner Tuner;
 
 typedef struct {
   const char *what; // "torch.randn": how the program names it
+  const Seq *shape; // of a tensor that host code makes; NULL when unknown
 } Opaque;
 
 typedef struct {
@@ -102,6 +110,9 @@ struct Val {
     const Module *module;
     const Exc *exc;
     const Opaque *opaque;
+    Class *cls;
+    Object *object; // V_PARSER too: a dict of its arguments' defaults
+    Tuner *tuner;
     const Missing *missing;
     const TensorType *tensor;
     const Loop *loop;
@@ -131,6 +142,34 @@ struct Dict { // and set
   int64_t born;
 };
 
+struct Class {
+  const char *name;
+  Env *env; // attributes and methods
+  const Class *base;
+  const AstBlock *body;
+  bool is_enum, is_data;
+  Span span;
+};
+
+struct Object {
+  const Class *cls;
+  Map *attrs; // name -> Val *
+  int64_t born;
+};
+
+// A space and tolerances that a program declares by AutoTuner.from_kernel.
+struct Tuner {
+  Val kernel, configs, rtol, atol;
+};
+
+// One call of a kernel, or of a factory of one, that the file itself makes.
+typedef struct {
+  const Func *f; // as first defined
+  EvConfig bindings;
+  Span at;
+  bool hosted; // not by the module's own statements, but by what it would do as a program
+} HostCall;
+
 struct Range {
   Val lo, hi, step; // ints or expressions
 };
@@ -144,7 +183,9 @@ struct Func {
   Val *defaults; // by parameter; V_UNSET
   Span span;
   bool prim, macro, jit;
-  Val configs;      // autotune; V_UNSET
+  enum { BIND_SELF, BIND_STATIC, BIND_CLASS, BIND_PROPERTY } binding; // as an attribute of a class
+  Val configs, rtol, atol; // autotune; V_UNSET
+  bool called, holds_known, holds; // of `base`: was it called; does it hold a kernel, once known
   const Func *base; // as first defined: the same for every decorated copy
 };
 
@@ -185,6 +226,7 @@ struct Env {
   Env *parent;   // enclosing scope
   Map *outer;    // names declared global or nonlocal -> Env; NULL when none
   bool function; // class and comprehension scopes are not
+  bool is_class; // functions defined in it do not see its names
   bool kernel;   // body of a kernel or macro: `range` is a run-time loop
   struct RtBlock *rt; // open run-time control flow when the function was entered
 };
@@ -206,7 +248,7 @@ struct Builtin {
   const char *meaning;
 };
 
-enum { CALL_MAX = 16 };
+enum { CALL_MAX = 20, EV_MAX_STEPS = 5000000 };
 
 struct Call {
   const Builtin *fn;
@@ -304,6 +346,10 @@ struct Ev {
   Map *sizes;     // T.dynamic names -> Var
   Map *used;      // names that -p may bind
   EvEntry *entry; // being evaluated
+  VEC(HostCall) made;
+  VEC(Tuner *) tuners;
+  bool hosting;   // host code is run for what it calls: errors end their statements only
+  const AstBlock *body; // of the file
   bool stopped;   // a limit was hit: nothing more is evaluated
 };
 
@@ -477,6 +523,9 @@ Val ev_call_args(Ev *ev, Val fn, Span at, int n, const Val *args);
 Func *ev_func(Ev *ev, const AstStmt *def);
 Val ev_decorate(Ev *ev, const AstStmt *def);
 bool ev_bind(Ev *ev, Call *c); // operands to the builtin's signature
+
+// f with its first operand given.
+Val v_bound(Ev *ev, Val f, Val self);
 
 /* modules.c */
 

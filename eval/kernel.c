@@ -309,4 +309,10 @@ static bool defines_prim(const AstStmt *s) {
 }
 
 bool fn_is_eager(const Func *f) { return f->body && !f->prim && any_stmt(f->body, launches); }
-bool fn_holds_kernel(const Func *f) { return f->body && any_stmt(f->body, defines_prim); }
+
+bool fn_holds_kernel(const Func *f) {
+  Func *base = (Func *)f->base;
+  if (!base->holds_known) base->holds = f->body && any_stmt(f->body, defines_prim);
+  base->holds_known = true;
+  return base->holds;
+}

@@ -31,7 +31,7 @@ static const char *const exceptions[] = {
 
 // Names of Python that tlc has no use for: known, so that their use is no spelling error.
 static const char *const opaques[] = {
-    "object",     "super",      "property", "classmethod",  "staticmethod", "bytes",
+    "super",      "bytes",
     "bytearray",  "memoryview", "complex",  "open",         "input",        "vars",
     "dir",        "globals",    "locals",   "exec",         "eval",         "compile",
     "help",       "next",       "setattr",  "delattr",      "hash",         "slice",

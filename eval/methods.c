@@ -1,6 +1,7 @@
 // Methods and attributes of compile-time values.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include "eval/handlers.h"
 
@@ -68,6 +69,7 @@ static Val dtype_attr(Ev *ev, DType t, const char *name) {
 static Val opaque_attr(Ev *ev, Val v, const char *name) {
   const char *what = v.opaque->what;
   DType t;
+  if (v.opaque->shape) return torch_attr(ev, v, name);
   if ((!strcmp(what, "torch") || !strcmp(what, "numpy")) && dt_find(name, &t)) return v_dtype(t);
   return v_opaque(ev, "%s.%s", what, name);
 }
@@ -94,7 +96,15 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   case V_METHOD:
   case V_EXC:
     if (!strcmp(name, "__name__") && v.kind == V_FUNC) return v_str(ev, v.fn->name);
+    r = method_attr(ev, v, name, at);
+    if (r.kind != V_UNSET) return r;
     return v_opaque(ev, "%s.%s", v_brief(ev, v), name);
+  case V_CLASS:
+  case V_OBJECT: r = obj_attr(ev, v, name, at); break;
+  case V_TUNER:
+  case V_PARSER:
+    r = method_attr(ev, v, name, at);
+    return r.kind != V_UNSET ? r : v_opaque(ev, "%s of %s", name, v_kind(ev, v));
   default: break;
   }
   if (r.kind == V_UNSET) r = method_attr(ev, v, name, at);

@@ -10,7 +10,8 @@ enum { MAX_MODULES = 200, MAX_FILE = 8 << 20 };
 static const Module own[] = {
   {"T", NULL},         {"GemmWarpPolicy", NULL},  {"tilelang", NULL}, {"tilelang.math", NULL},
   {"tilelang.layout", NULL}, {"math", NULL},      {"itertools", NULL}, {"functools", NULL},
-  {"operator", NULL},  {"tvm", NULL},
+  {"operator", NULL},  {"tvm", NULL},             {"dataclasses", NULL}, {"enum", NULL},
+  {"argparse", NULL}, {"tilelang.AutoTuner", NULL},
 };
 
 static Val module(const char *name) {
@@ -91,6 +92,7 @@ static void run_body(Ev *ev, void *arg) { (void)ev_block(ev, arg); }
 bool ev_run_file(Ev *ev, uint32_t file, Env *env) {
   AstModule *m = ast_parse(ev->arena, ev->diags, file);
   if (!m) return false;
+  if (file == ev->options->file) ev->body = &m->body;
   const char *path = src_get(ev->sources, file)->path, *slash = strrchr(path, '/');
   const char *folder = ev->folder;
   Env *saved = ev->env;

@@ -223,8 +223,18 @@ static Val partial_call(Ev *ev, Call *c) {
   return ev_call(ev, held->data[0], &inner);
 }
 
+static const Builtin partial = {"functools", "partial", partial_call, ANY, "*rest, **", ""};
+
+Val v_bound(Ev *ev, Val f, Val self) {
+  Val pos = v_seq(ev, V_LIST, 1), held = v_seq(ev, V_LIST, 3);
+  v_push(ev, pos.seq, self);
+  v_push(ev, held.seq, f);
+  v_push(ev, held.seq, pos);
+  v_push(ev, held.seq, v_dict(ev, V_DICT));
+  return v_method(ev, &partial, held);
+}
+
 Val f_partial(Ev *ev, Call *c) {
-  static const Builtin call = {"functools", "partial", partial_call, ANY, "*rest, **", ""};
   if (!c->rest->len) ev_fail(ev, DIAG_ARG_MISSING, c->span, "functools.partial", "func");
   Val pos = v_seq(ev, V_LIST, 0), held = v_seq(ev, V_LIST, 3);
   for (int i = 1; i < c->rest->len; i++) v_push(ev, pos.seq, c->rest->data[i]);
@@ -234,7 +244,7 @@ Val f_partial(Ev *ev, Call *c) {
   for (int i = 0; i < c->kw.len; i++)
     dict_set(ev, kw.dict, v_str(ev, c->kw.data[i].name), c->kw.data[i].v, c->span);
   v_push(ev, held.seq, kw);
-  return v_method(ev, &call, held);
+  return v_method(ev, &partial, held);
 }
 
 Val f_reduce(Ev *ev, Call *c) {

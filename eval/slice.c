@@ -1,6 +1,7 @@
 // Subscripts: of sequences and dicts, and of buffers, where they name elements or regions.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <string.h>
 
@@ -68,6 +69,8 @@ Val ev_getitem(Ev *ev, Val v, Val index, Span at) {
     if (!r) ev_fail(ev, DIAG_KEY, at, v_brief(ev, index));
     return *r;
   }
+  case V_CLASS:
+  case V_OBJECT: return obj_item(ev, v, index, at);
   case V_RANGE:
     return ev_getitem(ev, (Val){.kind = V_LIST, .seq = ev_items(ev, v, at)}, index, at);
   case V_EXPR:

@@ -1,6 +1,7 @@
 // Statements without control flow of their own, and blocks of statements.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void run_stmt(Ev *ev, void *arg) {
 // at, with what the statement would have bound poisoned.
 static bool recovers(const Ev *ev) {
   if (ev->jump->handlers) return false; // the try statement wants it
-  return (ev->env->kernel && ev->trace) || ev->env->parent == ev->builtins;
+  return ev->hosting || (ev->env->kernel && ev->trace) || ev->env->parent == ev->builtins;
 }
 
 Flow ev_block(Ev *ev, const AstBlock *b) {
@@ -187,11 +188,6 @@ static Flow return_stmt(Ev *ev, const AstStmt *s) {
   return FLOW_RETURN;
 }
 
-static void class_stmt(Ev *ev, const AstStmt *s) {
-  const char *name = s->class_.name.text;
-  env_set(ev, name, v_opaque(ev, "class %s", name), s->span);
-}
-
 Flow ev_stmt(Ev *ev, const AstStmt *s) {
   ev_step(ev, s->span);
   switch (s->kind) {
@@ -206,7 +202,7 @@ Flow ev_stmt(Ev *ev, const AstStmt *s) {
   case AST_STMT_DEF:
     env_set(ev, s->def.name.text, ev_decorate(ev, s), s->def.name.span);
     break;
-  case AST_STMT_CLASS: class_stmt(ev, s); break;
+  case AST_STMT_CLASS: ev_class(ev, s); break;
   case AST_STMT_RETURN: return return_stmt(ev, s);
   case AST_STMT_IMPORT:
   case AST_STMT_FROM_IMPORT: ev_import(ev, s); break;

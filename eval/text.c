@@ -117,6 +117,23 @@ static void put_policy(Ev *ev, SB *b, int64_t i) {
   sb_printf(ev, b, "T.GemmWarpPolicy.%s", names[i]);
 }
 
+// Color.RED; Tile(m=1, n=2)
+static void put_object(Ev *ev, SB *b, Val v, int depth) {
+  const Object *o = v.object;
+  sb_puts(ev, b, o->cls ? o->cls->name : "Namespace");
+  const Val *name = map_get(o->attrs, "name");
+  if (o->cls && o->cls->is_enum && name) {
+    sb_printf(ev, b, ".%s", v_text(ev, *name));
+    return;
+  }
+  sb_puts(ev, b, "(");
+  for (int i = 0; i < map_len(o->attrs) && b->len < MAX_TEXT; i++) {
+    sb_printf(ev, b, "%s%s=", i ? ", " : "", map_key(o->attrs, i));
+    put(ev, b, *(Val *)map_value(o->attrs, i), depth + 1);
+  }
+  sb_puts(ev, b, ")");
+}
+
 static void put(Ev *ev, SB *b, Val v, int depth) {
   if (depth > MAX_DEPTH || b->len > MAX_TEXT) {
     sb_puts(ev, b, "...");
@@ -141,6 +158,8 @@ static void put(Ev *ev, SB *b, Val v, int depth) {
   case V_METHOD: sb_printf(ev, b, "<built-in method %s>", v.method->fn->name); break;
   case V_MODULE: sb_printf(ev, b, "<module '%s'>", v.module->name); break;
   case V_EXC: put_exc(ev, b, v.exc); break;
+  case V_CLASS: sb_printf(ev, b, "<class '%s'>", v.cls->name); break;
+  case V_OBJECT: put_object(ev, b, v, depth); break;
   case V_EXPR: sb_puts(ev, b, v.size < 200 ? ir_expr_str(ev->arena, v.expr) : "..."); break;
   case V_OPAQUE: sb_puts(ev, b, v.opaque->what); break;
   default: sb_printf(ev, b, "<%s>", v_kind(ev, v)); break;

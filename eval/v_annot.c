@@ -46,9 +46,12 @@ static Val make_jit(Ev *ev, Call *c) {
 static Val make_tuned(Ev *ev, Call *c) {
   Val f = apply(ev, c, "tilelang.autotune");
   if (f.kind != V_FUNC) return f;
-  Val configs = c->self.seq->data[1];
-  if (configs.kind != V_UNSET && f.fn->base->configs.kind == V_UNSET)
-    ((Func *)f.fn->base)->configs = configs; // whatever name the function goes by
+  Func *base = (Func *)f.fn->base; // whatever name the function goes by
+  const Val *given = c->self.seq->data;
+  if (given[1].kind == V_UNSET || base->configs.kind != V_UNSET) return f;
+  base->configs = given[1];
+  base->rtol = given[8];
+  base->atol = given[9];
   return f;
 }
 

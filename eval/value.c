@@ -201,6 +201,12 @@ const char *v_kind(Ev *ev, Val v) {
   case V_METHOD: return "a built-in function";
   case V_MODULE: return "a module";
   case V_EXC: return "an exception";
+  case V_CLASS: return arena_printf(ev->arena, "the class %s", v.cls->name);
+  case V_OBJECT:
+    return v.object->cls ? arena_printf(ev->arena, "an instance of %s", v.object->cls->name)
+                         : "an object";
+  case V_PARSER: return "a parser of arguments";
+  case V_TUNER: return "a tuner";
   case V_TENSOR: return "a tensor type";
   case V_LOOP: return "a loop";
   case V_GRID: return "a T.Kernel";

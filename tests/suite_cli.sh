@@ -296,6 +296,78 @@ case_emulator_speed() { # 50 million multiply-adds a second, checks on
   s=$("$TLC" --run --device=emu samples/gemm.tl -p M=512,N=512,K=512 | sed -n 's/.*, \([0-9.]*\) s$/\1/p')
   awk -v s="$s" 'BEGIN { exit !(s > 0 && 512 * 512 * 512 / s > 50e6) }' || fail "512^3 took $s s"
 }
+case_list_configs() { # as CPython runs the same function; a tuner in host code; crossed lists
+  python3 - tests/eval/tuned.tl > "$D/want" <<'PY' || fail "CPython"
+import ast, itertools, sys
+f = next(s for s in ast.parse(open(sys.argv[1]).read()).body if getattr(s, "name", "") == "space")
+names = {"itertools": itertools}
+exec(ast.unparse(f), names)
+for c in names["space"](256, 512, 96):
+    print(",".join(f"{k}={v}" for k, v in c.items()))
+PY
+  "$TLC" --list-configs --entry scale tests/eval/tuned.tl -p M=256,N=512,K=96 > "$D/got" || fail "scale"
+  [ "$(wc -l < "$D/got")" -gt 8 ] && diff "$D/want" "$D/got" || fail "scale's space"
+  "$TLC" --list-configs --entry scale_tuned tests/eval/tuned.tl -p M=256,N=512,K=96 | diff "$D/want" - ||
+    fail "the space of a wrapped function"
+  "$TLC" tests/eval/tuned.tl --entry scale -p M=64,N=64,K=64 -p "$(tail -1 "$D/want")" -o "$D/x" || fail "-p LINE"
+  "$TLC" --list-configs --entry nested tests/eval/tuned.tl -p M=64,N=8 > "$D/got" || fail "nested"
+  printf 'block=%s,fast=%s\n' 16 True 16 False 8 True 8 False | diff - "$D/got" || fail "a tuner's space"
+  "$TLC" --emit tile --entry nested tests/eval/tuned.tl -p M=64,N=8,block=8,fast=False -o - > "$D/x" ||
+    fail "nested kernel"
+  grep -q 'grid \[8, 1, 1\]' "$D/x" || fail "$(cat "$D/x")"
+  "$TLC" --list-configs tests/eval/tuned.tl -p M=256,N=512,K=96 --json | python3 -c '
+import json, sys
+d = {x["kernel"]: x for x in json.load(sys.stdin)}
+assert d["scale"]["rtol"] == 0.01 and d["scale"]["atol"] == 0.5 and d["nested"]["rtol"] == 0.001, d
+assert [list(c.values()) for c in d["crossed"]["configs"]] == [
+    [a, b, "float16"] for a in (1, 2) for b in (3, 4)], d["crossed"]
+assert {"block": 32, "fast": True} in d["nested"]["configs"], d["nested"]' || fail "--json"
+  "$TLC" --list-configs samples/gemm_nt.tl | sort -u | wc -l | grep -qx 288 || fail "288 configurations"
+}
+case_survey() { # what is said of kernels, with whose values
+  mkdir -p "$D/s/sub"
+  cp tests/eval/tuned.tl "$D/s/tuned.py"
+  cp samples/gemm.tl samples/vector_add.tl "$D/s/sub"
+  cat > "$D/s/odd.py" <<'END'
+import torch, tilelang, tilelang.language as T
+@tilelang.jit
+def first(A, n, block=32):
+    M, K = T.const("M, K")
+    A: T.Tensor[[M, K], T.float16]
+    with T.Kernel(T.ceildiv(M, block), threads=n) as bx:
+        T.launch_rocket(A)
+@tilelang.jit
+def second(M):
+    @T.prim_func
+    def main(A: T.Tensor((M,), "float32")):
+        with T.Kernel(1):
+            A[0] = 1
+    return main
+def test_it():
+    a = torch.randn(64, 128, device="cuda").t().half()
+    first(a, n=96)
+END
+  echo 'def f(:' > "$D/s/wrong.tl"
+  "$TLC" --survey "$D/s" > "$D/got" 2> "$D/err" || fail "--survey"
+  sed "s#$D/##g" "$D/got" > "$D/short"
+  cat > "$D/want" <<'END'
+s/odd.py:3 first: there is no T.launch_rocket (s/odd.py:7:9)
+s/odd.py:9 second: needs values: M
+s/sub/gemm.tl:8 matmul: OK
+s/sub/vector_add.tl:8 vector_add: OK
+END
+  grep -v 'tuned\|wrong' "$D/short" | diff "$D/want" - || fail "lines"
+  grep -q '^s/tuned.py:[0-9]* nested: OK$' "$D/short" || fail "host code's values: $(cat "$D/short")"
+  grep -q '^s/tuned.py:[0-9]* crossed: OK$' "$D/short" || fail "a space's values: $(cat "$D/short")"
+  grep -q '^s/wrong.tl:0 (file): .*(s/wrong.tl:1:6)$' "$D/short" || fail "a file that is no program"
+  echo '{"odd.py": {"second": [{"M": 8}, {"M": -1}], "third": []}, "x/odd.py": {}}' > "$D/p.json"
+  "$TLC" --survey "$D/s" --params "$D/p.json" 2> /dev/null | grep -q 'second: an extent of -1' || fail "each set counts"
+  second() { "$TLC" --entry second "$D/s/odd.py" --params "$D/p.json" --emit tile -o - "$@"; }
+  second | grep -q 'float32 \[8\]' || fail "--params"
+  second -p M=9 | grep -q 'float32 \[9\]' || fail "-p wins"
+  echo '[1]' > "$D/bad.json"
+  "$TLC" --survey "$D/s" --params "$D/bad.json" > /dev/null 2>&1; same $? 2
+}
 case_failed_run_keeps_output() {
   echo old > "$D/x.cu"
   "$TLC" "$D/missing.tl" -o "$D/x.cu" > /dev/null 2>&1

@@ -111,11 +111,14 @@ typedef struct {
   }
 
 START_TEST(python_rules) {
-  Run *r = start();
-  compile_file(r, "tests/eval/python.tl"); // CPython passes it too
-  ck_assert_str_eq(code(r, 0), "E801");    // it holds no kernel, and nothing else is wrong
-  ck_assert_int_eq(diag_id(r->diags, 1), -1);
-  finish(r);
+  static const char *const files[] = {"tests/eval/python.tl", "tests/eval/classes.tl"};
+  for (size_t i = 0; i < LEN(files); i++) {
+    Run *r = start();
+    compile_file(r, files[i]);            // CPython passes it too
+    ck_assert_str_eq(code(r, 0), "E801"); // it holds no kernel, and nothing else is wrong
+    ck_assert_int_eq(diag_id(r->diags, 1), -1);
+    finish(r);
+  }
 }
 END_TEST
 

@@ -1,0 +1,92 @@
+// --list-configs: the tuning spaces that a file declares, one configuration a line.
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "eval/eval.h"
+
+static void json_text(const char *s, Buf *b) {
+  buf_putc(b, '"');
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') buf_putc(b, '\\');
+    if ((unsigned char)*s < 0x20) buf_printf(b, "\\u%04x", *s);
+    else buf_putc(b, *s);
+  }
+  buf_putc(b, '"');
+}
+
+// A value in the syntax of -p as JSON: numbers, booleans and None as such, the rest as text.
+static void json_value(const char *s, Buf *b) {
+  char *end;
+  (void)strtod(s, &end);
+  bool number = *s && !*end && (isdigit((unsigned char)*s) || *s == '-');
+  if (number) buf_puts(b, s);
+  else if (!strcmp(s, "True") || !strcmp(s, "False")) buf_puts(b, *s == 'T' ? "true" : "false");
+  else if (!strcmp(s, "None")) buf_puts(b, "null");
+  else json_text(s, b);
+}
+
+static void print_json(const EvResult *r, Buf *b) {
+  bool first = true;
+  buf_puts(b, "[");
+  for (int i = 0; i < r->entries.len; i++) {
+    const EvEntry *e = &r->entries.data[i];
+    if (!e->configs.len) continue;
+    buf_puts(b, first ? "{\"kernel\": " : ",\n {\"kernel\": ");
+    first = false;
+    json_text(e->name, b);
+    if (e->rtol) buf_printf(b, ", \"rtol\": %s", e->rtol);
+    if (e->atol) buf_printf(b, ", \"atol\": %s", e->atol);
+    buf_puts(b, ", \"configs\": [");
+    for (int k = 0; k < e->configs.len; k++) {
+      const EvConfig *c = &e->configs.data[k];
+      buf_puts(b, k ? ",\n  {" : "\n  {");
+      for (int j = 0; j < c->bindings.len; j++) {
+        if (j) buf_puts(b, ", ");
+        json_text(c->bindings.data[j].name, b);
+        buf_puts(b, ": ");
+        json_value(c->bindings.data[j].value, b);
+      }
+      buf_puts(b, "}");
+    }
+    buf_puts(b, "]}");
+  }
+  buf_puts(b, "]\n");
+}
+
+static void print_lines(const EvResult *r, Buf *b) {
+  int spaces = 0;
+  for (int i = 0; i < r->entries.len; i++) spaces += r->entries.data[i].configs.len > 0;
+  for (int i = 0; i < r->entries.len; i++) {
+    const EvEntry *e = &r->entries.data[i];
+    if (spaces > 1 && e->configs.len) buf_printf(b, "# %s\n", e->name);
+    for (int k = 0; k < e->configs.len; k++) {
+      const EvConfig *c = &e->configs.data[k];
+      for (int j = 0; j < c->bindings.len; j++)
+        buf_printf(b, "%s%s=%s", j ? "," : "", c->bindings.data[j].name, c->bindings.data[j].value);
+      buf_putc(b, '\n');
+    }
+  }
+}
+
+int drv_configs(Job *j, const Options *o) {
+  EvResult r = {0};
+  job_target(j, o);
+  EvOptions e = job_eval(j, o);
+  e.configs = e.list = true;
+  if (!ev_compile(&e, &r)) return EXIT_WRONG_PROGRAM;
+  int n = 0;
+  for (int i = 0; i < r.entries.len; i++) n += r.entries.data[i].configs.len;
+  if (!n) {
+    diag_report(j->diags, DIAG_NO_SPACE, r.entries.len == 1 ? r.entries.data[0].span : NO_SPAN);
+    return EXIT_WRONG_PROGRAM;
+  }
+  Buf b = {0};
+  if (o->json) print_json(&r, &b);
+  else print_lines(&r, &b);
+  fwrite(buf_str(&b), 1, b.len, stdout);
+  buf_free(&b);
+  return fflush(stdout) ? EXIT_MACHINE : EXIT_OK;
+}

@@ -1,0 +1,132 @@
+// Tuning spaces: the configurations that @tilelang.autotune or AutoTuner.from_kernel is given.
+// SPDX-License-Identifier: MIT
+#include "eval/internal.h"
+
+#include "eval/entry.h"
+
+#include <string.h>
+
+enum { MAX_CONFIGS = 100000 };
+
+typedef struct {
+  Func *f;
+  EvEntry *e;
+  Val configs;
+} Space;
+
+static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
+  ev_need(ev, v);
+  if (v.kind != V_DICT) ev_fail(ev, DIAG_CONFIGS, at, v_kind(ev, v));
+  if (e->configs.len >= MAX_CONFIGS)
+    ev_fail(ev, DIAG_TOO_LONG, at, (long long)e->configs.len + 1, MAX_CONFIGS);
+  EvConfig config = {0};
+  for (int i = 0; i < v.dict->entries.len; i++) {
+    const DictEntry *d = &v.dict->entries.data[i];
+    if (d->dead) continue;
+    // TileLang takes this key as flags of its own passes, and never as an operand.
+    if (d->key.kind == V_STR && !strcmp(d->key.str->data, "pass_configs")) continue;
+    const char *text = bind_text(ev, d->value);
+    if (d->key.kind != V_STR || !text)
+      ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
+    vec_push(ev->arena, &config.bindings, (EvBinding){d->key.str->data, text});
+  }
+  vec_push(ev->arena, &e->configs, config);
+}
+
+// {name: [values]}: every combination, the last name varying fastest.
+static void cross(Ev *ev, EvEntry *e, const Dict *d, Val one, int i) {
+  while (i < d->entries.len && d->entries.data[i].dead) i++;
+  if (i == d->entries.len) {
+    add_config(ev, e, one, e->span);
+    return;
+  }
+  const DictEntry *axis = &d->entries.data[i];
+  bool many = v_is_seq(axis->value) || axis->value.kind == V_RANGE;
+  Seq *values = many ? ev_items(ev, axis->value, e->span) : NULL;
+  for (int k = 0; k < (many ? values->len : 1); k++) {
+    ev_step(ev, e->span);
+    dict_set(ev, one.dict, axis->key, many ? values->data[k] : axis->value, e->span);
+    cross(ev, e, d, one, i + 1);
+  }
+}
+
+// configs may be a function of the kernel's first operands, or of (args, kwargs) as wholes.
+static Val call_space(Ev *ev, const Space *s, Val configs) {
+  Val args = v_seq(ev, V_TUPLE, 0);
+  EvEntry scratch = {0};
+  Env *env = entry_bind(ev, s->f, &scratch);
+  int n = configs.kind == V_FUNC ? configs.fn->params->len : 0;
+  bool whole = n == 2 && !strcmp(configs.fn->params->data[0].name, "args");
+  for (int i = 0; i < s->f->params->len && (whole || i < n); i++) {
+    const Cell *c = map_get(env->cells, s->f->params->data[i].name);
+    v_push(ev, args.seq, c->v);
+  }
+  if (whole) return ev_call_args(ev, configs, s->e->span, 2, (Val[]){args, v_dict(ev, V_DICT)});
+  return ev_call_args(ev, configs, s->e->span, args.seq->len, args.seq->data);
+}
+
+static void eval_space(Ev *ev, void *arg) {
+  Space *s = arg;
+  Val configs = s->configs;
+  if (s->f && (configs.kind == V_FUNC || configs.kind == V_METHOD))
+    configs = call_space(ev, s, configs);
+  ev_need(ev, configs);
+  if (configs.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, s->e->span, configs.opaque->what);
+  if (configs.kind == V_DICT) {
+    cross(ev, s->e, configs.dict, v_dict(ev, V_DICT), 0);
+    return;
+  }
+  Seq *items = ev_items(ev, configs, s->e->span);
+  for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
+}
+
+static void tolerances(Ev *ev, EvEntry *e, Val rtol, Val atol) {
+  if (v_is_num(rtol)) e->rtol = bind_text(ev, rtol);
+  if (v_is_num(atol)) e->atol = bind_text(ev, atol);
+}
+
+void space_of(Ev *ev, Func *f, EvEntry *e) {
+  Space s = {f, e, f->base->configs};
+  if (s.configs.kind == V_UNSET) return;
+  tolerances(ev, e, f->base->rtol, f->base->atol);
+  (void)ev_protect(ev, eval_space, &s);
+}
+
+/* ------------------------------------------------------------------ AutoTuner.from_kernel */
+
+// The last entry that starts before a function does holds it.
+static bool holds(const Entries *all, int i, const Func *f) {
+  int best = -1;
+  for (int k = 0; k < all->len; k++) {
+    const Func *c = all->data[k].f;
+    if (c->base == f->base) return k == i;
+    if (c->span.file == f->span.file && c->span.lo <= f->span.lo &&
+        (best < 0 || all->data[best].f->span.lo < c->span.lo))
+      best = k;
+  }
+  return best == i;
+}
+
+static bool take(Ev *ev, const Entries *all, int i, EvEntry *e, int from) {
+  for (int k = from; k < ev->tuners.len; k++) {
+    const Tuner *t = ev->tuners.data[k];
+    if (t->kernel.kind != V_FUNC || !holds(all, i, t->kernel.fn)) continue;
+    Space s = {t->kernel.fn, e, t->configs};
+    tolerances(ev, e, t->rtol, t->atol);
+    (void)ev_protect(ev, eval_space, &s);
+    return true;
+  }
+  return false;
+}
+
+void space_tuned(Ev *ev, const Entries *all, int i, EvEntry *e) {
+  Func *f = all->data[i].f;
+  int tuners = ev->tuners.len;
+  Diags *diags = ev->diags; // without all parameters it may well fail, and that is no error here
+  ev->diags = diag_new(ev->arena, ev->sources, (DiagOptions){0});
+  EvEntry scratch = {.name = e->name, .span = e->span};
+  if (!f->prim && !f->macro) entry_factory(ev, f, &scratch);
+  ev->diags = diags;
+  ev->needed.len = 0;
+  if (!take(ev, all, i, e, tuners)) (void)take(ev, all, i, e, 0);
+}
