@@ -37,6 +37,11 @@ static void assign_name(Ev *ev, const char *name, Val v, Span at) {
     store_var(ev, c->v.buf, v, at);
     return;
   }
+  if (c && c->v.kind == V_REF) {
+    ev_need(ev, v);
+    ev_store(ev, c->v.expr->u.load.buf, c->v.expr->u.load.idx, v, at);
+    return;
+  }
   env_set(ev, name, dev_let(ev, name, v, at), at);
 }
 

@@ -208,18 +208,39 @@ static Val call_builtin(Ev *ev, const Builtin *fn, Call *c) {
 
 /* ------------------------------------------------------------------ functions */
 
-// A macro's operand is a value, unless annotated T.Ref.
-static Val macro_operand(Ev *ev, const AstParam *p, Val v) {
+static bool is_ref(const AstParam *p) {
   const AstExpr *a = p->annotation;
-  bool ref = a && ((a->kind == AST_ATTR && !strcmp(a->attr.name.text, "Ref")) ||
-                   (a->kind == AST_NAME && !strcmp(a->name, "Ref")));
-  if (v.kind != V_EXPR) return v;
-  if (!ref) return dev_let(ev, p->name, v, p->name_span);
+  if (!a) return false;
+  const char *name = a->kind == AST_ATTR ? a->attr.name.text : a->kind == AST_NAME ? a->name : "";
+  return !strcmp(name, "Ref") || !strcmp(name, "Var");
+}
+
+// The element that an operand loads, at the place that its index has now.
+static Val reference(Ev *ev, const AstParam *p, Val v, Span at) {
+  if (v.kind == V_BUFFER || v.kind == V_REGION || ev_unknown(v)) return v;
+  if (v.kind != V_EXPR || v.expr->kind != EX_LOAD)
+    ev_fail(ev, DIAG_REF, at, p->name, v_kind(ev, v));
   const Expr *x = v.expr;
-  if (x->kind == EX_LOAD && x->u.load.buf->scope == SC_LOCAL && x->u.load.n == 1 &&
-      ex_is(x->u.load.buf->shape[0], 1))
-    return (Val){.kind = V_VAR, .buf = x->u.load.buf};
-  return v;
+  Expr **idx = NEWN(ev->arena, Expr *, x->u.load.n);
+  for (int i = 0; i < x->u.load.n; i++) {
+    Val k = {.kind = V_EXPR, .size = v.size, .expr = x->u.load.idx[i]};
+    idx[i] = dev_let(ev, "at", k, at).expr;
+  }
+  Expr *load = ex_at(ex_load(ev->arena, x->u.load.buf, idx, x->u.load.n), at);
+  return (Val){.kind = V_REF, .size = v.size, .expr = load};
+}
+
+// What an operand or a result is now, whatever is stored later.
+static Val snapshot(Ev *ev, const char *name, Val v, Span at) {
+  if (v.kind != V_TUPLE) return dev_let(ev, name, v, at);
+  Val out = v_seq(ev, v.kind, v.seq->len);
+  for (int i = 0; i < v.seq->len; i++) v_push(ev, out.seq, snapshot(ev, name, v.seq->data[i], at));
+  return out;
+}
+
+// A macro's operand is a value, unless annotated T.Ref.
+static Val macro_operand(Ev *ev, const AstParam *p, Val v, Span at) {
+  return is_ref(p) ? reference(ev, p, v, at) : snapshot(ev, p->name, v, p->name_span);
 }
 
 static void bind_rest(Ev *ev, Func *f, Call *c, int used, bool *kw_used, Env *env) {
@@ -255,17 +276,19 @@ static void bind_params(Ev *ev, Func *f, Call *c, Env *env) {
     const AstParam *p = &f->params->data[i];
     if (p->kind == AST_PARAM_STAR || p->kind == AST_PARAM_DOUBLE_STAR) continue;
     Val v = {.kind = V_UNSET};
+    Span at = c->span;
     bool positional = p->kind != AST_PARAM_KEYWORD_ONLY && used < c->pos.len;
-    if (positional) v = c->pos.data[used++];
+    if (positional) at = c->pos_at.data[used], v = c->pos.data[used++];
     for (int k = 0; p->kind != AST_PARAM_POSITIONAL_ONLY && k < c->kw.len; k++) {
       if (strcmp(c->kw.data[k].name, p->name)) continue;
       if (positional || kw_used[k]) ev_fail(ev, DIAG_ARG_TWICE, c->kw.data[k].at, f->name, p->name);
       kw_used[k] = true;
       v = c->kw.data[k].v;
+      at = c->kw.data[k].at;
     }
     if (v.kind == V_UNSET) v = f->defaults[i];
     if (v.kind == V_UNSET) ev_fail(ev, DIAG_ARG_MISSING, c->span, f->name, p->name);
-    env_put(ev, env, p->name, f->macro ? macro_operand(ev, p, v) : v);
+    env_put(ev, env, p->name, f->macro ? macro_operand(ev, p, v, at) : v);
   }
   bind_rest(ev, f, c, used, kw_used, env);
 }
@@ -273,7 +296,7 @@ static void bind_params(Ev *ev, Func *f, Call *c, Env *env) {
 Val ev_call_func(Ev *ev, Func *f, Call *c) {
   ev_step(ev, c->span);
   if (ev->depth >= MAX_CALLS) ev_fail(ev, DIAG_RECURSION, c->span, f->name, MAX_CALLS);
-  if (f->macro && !ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, c->span, f->name);
+  if (f->macro && !ev->trace) ev_fail(ev, DIAG_NO_PRIM, c->span);
   Env *env = env_new(ev, f->closure), *saved = ev->env;
   env->kernel = f->macro;
   env->rt = ev->trace ? ev->trace->rt : NULL;
@@ -288,6 +311,7 @@ Val ev_call_func(Ev *ev, Func *f, Call *c) {
   } else if (ev_block(ev, f->body) == FLOW_RETURN) {
     result = ev->ret;
   }
+  if (f->macro) result = snapshot(ev, f->name, result, c->span);
   ev->env = saved;
   ev->depth--;
   ev->calls = site.outer;

@@ -104,6 +104,7 @@ Val env_read(Ev *ev, const char *name, Span at) {
   switch (c->v.kind) {
   case V_ESCAPED: ev_fail(ev, DIAG_ESCAPED, at, name, name);
   case V_VAR: return load_var(ev, c->v.buf, at);
+  case V_REF: return (Val){.kind = V_EXPR, .size = c->v.size, .expr = c->v.expr};
   default: break;
   }
   return c->v;

@@ -46,6 +46,7 @@ typedef enum {
   V_EXPR, // a run-time value
   V_BUFFER,
   V_VAR, // T.alloc_var: reading the name loads, assigning stores
+  V_REF, // a macro's T.Ref parameter: the same of the element that `expr` loads
   V_REGION,
 } ValKind;
 

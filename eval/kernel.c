@@ -291,7 +291,14 @@ static bool is_called(const AstExpr *e, const char *name) {
   return e->kind == AST_NAME && !strcmp(e->name, name);
 }
 
+// T.Tensor((M, N), dtype), T.Tensor[[M, N], dtype]
+static bool is_tensor(const AstExpr *e) {
+  if (e && e->kind == AST_INDEX) e = e->index.value;
+  return is_called(e, "Tensor") || is_called(e, "StridedTensor") || is_called(e, "Buffer");
+}
+
 static bool launches(const AstStmt *s) {
+  if (s->kind == AST_STMT_ANN_ASSIGN) return !s->ann.value && is_tensor(s->ann.annotation);
   if (s->kind == AST_STMT_ASSIGN)
     return is_called(s->assign.value, "const") || is_called(s->assign.value, "empty");
   for (int i = 0; s->kind == AST_STMT_WITH && i < s->with.nitems; i++) {
@@ -308,7 +315,14 @@ static bool defines_prim(const AstStmt *s) {
   return any_stmt(&s->def.body, defines_prim);
 }
 
-bool fn_is_eager(const Func *f) { return f->body && !f->prim && any_stmt(f->body, launches); }
+// Its own launch or tensors say so: what it calls may launch, or return a kernel.
+bool fn_is_eager(const Func *f) {
+  if (!f->body || f->prim) return false;
+  for (int i = 0; i < f->params->len; i++) {
+    if (is_tensor(f->params->data[i].annotation)) return true;
+  }
+  return any_stmt(f->body, launches);
+}
 
 bool fn_holds_kernel(const Func *f) {
   Func *base = (Func *)f->base;

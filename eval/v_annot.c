@@ -14,6 +14,12 @@ static Val decorate_later(Ev *ev, Call *c, const Builtin *fn) {
   return v_method(ev, fn, kept);
 }
 
+// Annotations are not evaluated; anywhere else these words mean nothing.
+Val t_annotation(Ev *ev, Call *c) {
+  ev_fail(ev, DIAG_UNSUPPORTED, c->span,
+          arena_printf(ev->arena, "T.%s outside a macro's parameters", c->fn->name));
+}
+
 static Func *copy_func(Ev *ev, const Func *f) { return arena_copy(ev->arena, f, sizeof *f); }
 
 static Val apply(Ev *ev, Call *c, const char *what) {

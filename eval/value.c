@@ -211,7 +211,8 @@ const char *v_kind(Ev *ev, Val v) {
   case V_LOOP: return "a loop";
   case V_GRID: return "a T.Kernel";
   case V_LAYOUT: return "a layout";
-  case V_EXPR: return expr_kind(ev, v.expr);
+  case V_EXPR:
+  case V_REF: return expr_kind(ev, v.expr);
   case V_BUFFER:
   case V_VAR: return buffer_kind(ev, v.buf);
   case V_REGION:
