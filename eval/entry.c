@@ -281,6 +281,34 @@ static void eval_entries(Ev *ev, Env *module, const Entries *all) {
   }
 }
 
+// Every name that p defines in the .cu: its launcher's, what goes with it, its kernels'.
+static void names_of(Ev *ev, const Program *p, Map *into) {
+  static const char *const suffix[] = {"", "_check", "_refuses", "_workspace"};
+  for (size_t i = 0; i < LEN(suffix); i++)
+    map_set(into, arena_printf(ev->arena, "%s%s", p->symbol, suffix[i]), (void *)p);
+  for (int i = 0; i < p->kernels.len; i++) map_set(into, p->kernels.data[i]->name, (void *)p);
+}
+
+// The entries of a run share one .cu.
+static void check_clashes(Ev *ev) {
+  Map *taken = map_new(ev->arena);
+  for (int i = 0; i < ev->result->entries.len; i++) {
+    const EvEntry *e = &ev->result->entries.data[i];
+    if (!e->program) continue;
+    Map *own = map_new(ev->arena);
+    names_of(ev, e->program, own);
+    for (int k = 0; k < map_len(own); k++) {
+      const char *name = map_key(own, k);
+      const Program *other = map_get(taken, name);
+      if (other) {
+        diag_report(ev->diags, DIAG_SYMBOL_CLASH, e->span, other->symbol, e->program->symbol, name);
+        break;
+      }
+    }
+    names_of(ev, e->program, taken);
+  }
+}
+
 void entry_run(Ev *ev, Env *module) {
   Entries all = {0};
   entry_candidates(ev, module, &all);
@@ -298,5 +326,6 @@ void entry_run(Ev *ev, Env *module) {
              (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
   }
   eval_entries(ev, module, &all);
+  check_clashes(ev);
   if (!diag_errors(ev->diags) && !ev->options->list) check_bindings(ev);
 }
