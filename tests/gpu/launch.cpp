@@ -88,7 +88,7 @@ static void workspaces() {
   char *w[2];
   cudaStream_t s[2];
   for (int i = 0; i < 2; i++) {
-    cudaMalloc(&w[i], bytes);
+    cudaMalloc(reinterpret_cast<void **>(&w[i]), bytes);
     cudaMemset(w[i], 0xff, bytes);
     cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking);
   }
