@@ -57,14 +57,11 @@ static void bind_recorded(Job *j, const Options *o, EvOptions *e) {
   EvResult r = {0};
   list.diags = diag_new(a, j->sources, (DiagOptions){0});
   list.list = true;
-  list.bindings = NULL;
   (void)ev_compile(&list, &r);
-  Map *all = map_new(a);
-  for (int i = 0; i < map_len(o->bindings); i++)
-    map_set(all, map_key(o->bindings, i), map_value(o->bindings, i));
+  Map *set = map_new(a);
   if (r.entries.len == 1 && params_count(p, o->input, r.entries.data[0].name))
-    params_bind(p, o->input, r.entries.data[0].name, 0, all);
-  e->bindings = all;
+    params_bind(p, o->input, r.entries.data[0].name, 0, set);
+  e->recorded = set;
 }
 
 static bool read_source(Job *j, const Options *o) {

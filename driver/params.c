@@ -108,7 +108,6 @@ static const AstExpr *file_entry(const Params *p, const char *path) {
   return best;
 }
 
-
 int params_count(const Params *p, const char *path, const char *kernel) {
   const AstExpr *list = entry(file_entry(p, path), kernel);
   if (list && list->kind != AST_LIST) bad(p->path, "a kernel's entry is no list");
@@ -120,7 +119,6 @@ void params_bind(const Params *p, const char *path, const char *kernel, int i, M
   const AstExpr *set = object_of(list->items.data[i], p->path, "a set of values is no object");
   for (int k = 0; k < set->dict.len; k++) {
     const char *name = set->dict.data[k].key->str.data;
-    if (map_has(out, name)) continue; // -p wins
     Buf b = {0};
     put(&b, set->dict.data[k].value, p->path);
     map_set(out, arena_str(p->arena, name), arena_str(p->arena, buf_str(&b)));

@@ -15,7 +15,7 @@ typedef struct {
 Params *params_read(Arena *a, const char *path);
 // How many sets of values there are for a kernel of a file.
 int params_count(const Params *p, const char *path, const char *kernel);
-// The i-th set into `out`, name -> text of -p; names that are there already stay.
+// The i-th set into `out`, name -> text of -p.
 void params_bind(const Params *p, const char *path, const char *kernel, int i, Map *out);
 
 #endif

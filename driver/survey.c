@@ -18,7 +18,6 @@ typedef struct {
   const Options *o;
   const Params *params; // NULL: none
   int kernels, ok;
-  bool json;
 } Survey;
 
 /* ------------------------------------------------------------------ files */
@@ -80,7 +79,7 @@ static Outcome evaluate(const Survey *s, Arena *a, const char *path, const char 
   EvOptions e = job_eval(&j, s->o);
   EvResult r = {0};
   e.entry = name;
-  e.bindings = set;
+  e.recorded = set;
   bool ok = ev_compile(&e, &r);
   Span at = NO_SPAN;
   const char *text = diag_first(j.diags, &at);
@@ -96,12 +95,6 @@ static Outcome evaluate(const Survey *s, Arena *a, const char *path, const char 
   return out;
 }
 
-static Map *copy_bindings(Arena *a, const Map *from) {
-  Map *m = map_new(a);
-  for (int i = 0; from && i < map_len(from); i++) map_set(m, map_key(from, i), map_value(from, i));
-  return m;
-}
-
 static void add_config(Map *to, const EvConfig *c) {
   for (int i = 0; i < c->bindings.len; i++) {
     if (!map_has(to, c->bindings.data[i].name))
@@ -115,7 +108,7 @@ static Outcome survey_entry(const Survey *s, Arena *a, const char *path, const E
   int n = recorded ? recorded : e->calls.len;
   Outcome out = {0};
   for (int i = 0; i < (n > MAX_SETS ? MAX_SETS : n ? n : 1); i++) {
-    Map *set = copy_bindings(a, s->o->bindings);
+    Map *set = map_new(a);
     if (recorded) params_bind(s->params, path, e->name, i, set);
     else if (n) add_config(set, &e->calls.data[i]);
     if (e->configs.len) add_config(set, &e->configs.data[0]);

@@ -41,7 +41,7 @@ Val ap_add(Ev *ev, Call *c) {
   const Val *given = keyword(c, "default"), *action = keyword(c, "action"),
             *type = keyword(c, "type");
   const char *act = action && action->kind == V_STR ? action->str->data : "store";
-  Val v = given                       ? *given
+  Val v = given                         ? *given
           : !strcmp(act, "store_true")  ? v_bool(false)
           : !strcmp(act, "store_false") ? v_bool(true)
                                         : v_none();
@@ -64,6 +64,4 @@ Val ap_parse(Ev *ev, Call *c) {
   return v;
 }
 
-Val ap_parse_known(Ev *ev, Call *c) {
-  return v_pair(ev, ap_parse(ev, c), v_seq(ev, V_LIST, 0));
-}
+Val ap_parse_known(Ev *ev, Call *c) { return v_pair(ev, ap_parse(ev, c), v_seq(ev, V_LIST, 0)); }

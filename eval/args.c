@@ -23,7 +23,7 @@ static const char *operand_name(Ev *ev, const Call *c, int i) {
 
 NORETURN static void bad(Ev *ev, Call *c, int i, const char *wanted) {
   ev_need(ev, c->arg[i]);
-  if (c->arg[i].kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, c->at[i], c->arg[i].opaque->what);
+  if (c->arg[i].kind == V_OPAQUE) ev_opaque(ev, c->at[i], c->arg[i].opaque->what);
   ev_fail(ev, DIAG_ARGUMENT, c->at[i], word_name(ev, c), operand_name(ev, c, i), wanted,
           v_brief(ev, c->arg[i]));
 }

@@ -274,6 +274,7 @@ static bool contains(Ev *ev, Val box, Val v, Span at) {
     return false;
   case V_DICT:
   case V_SET: return dict_get(ev, box.dict, v, at) != NULL;
+  case V_DTYPE: return contains(ev, v_str(ev, dt_name(box.dtype)), v, at);
   case V_STR:
     if (v.kind != V_STR) bad_operands(ev, "in", v, box, at);
     return memmem(box.str->data, (size_t)box.str->len, v.str->data, (size_t)v.str->len) != NULL;

@@ -51,7 +51,7 @@ static bool unknown_box(Ev *ev, Val box, Span at) {
   if (!ev_emits(ev)) return true;
   ev_undeclared(ev, box, at);
   ev_need(ev, box);
-  ev_fail(ev, DIAG_OPAQUE, at, box.opaque->what);
+  ev_opaque(ev, at, box.opaque->what);
 }
 
 static void assign_item(Ev *ev, Val box, Val key, Val v, Span at) {

@@ -190,7 +190,7 @@ static bool judge(Ev *ev, Call *c, Val *out) {
     if (v.kind != V_OPAQUE) continue;
     if (c->fn->taste == NEEDS) {
       Span at = i >= 1 && i <= CALL_MAX ? c->at[i - 1] : c->span;
-      ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+      ev_opaque(ev, at, v.opaque->what);
     }
     if (!missing) *out = v;
   }
@@ -387,6 +387,7 @@ Val ev_decorate(Ev *ev, const AstStmt *def) {
   for (int i = def->def.decorators.len - 1; i >= 0; i--) {
     const AstExpr *e = def->def.decorators.data[i];
     Val d = ev_expr(ev, e);
+    if (d.kind == V_OPAQUE && host_decorates(ev, d.opaque->what, e, v.fn)) continue;
     if (d.kind == V_OPAQUE)
       return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);
     v = ev_call_args(ev, d, e->span, 1, &v);

@@ -58,8 +58,9 @@ Seq *ev_items(Ev *ev, Val v, Span at) {
   case V_CLASS:
     if (v.cls->is_enum) return obj_members(ev, v.cls);
     ev_fail(ev, DIAG_NOT_ITERABLE, at, v_brief(ev, v), v_kind(ev, v));
+  case V_DTYPE: return str_items(ev, v_str(ev, dt_name(v.dtype)).str);
   case V_STR: return str_items(ev, v.str);
-  case V_OPAQUE: ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  case V_OPAQUE: ev_opaque(ev, at, v.opaque->what);
   case V_EXPR: ev_fail(ev, DIAG_RT_CONTEXT, at, "iteration", "loop with T.serial(n)");
   default: ev_fail(ev, DIAG_NOT_ITERABLE, at, v_brief(ev, v), v_kind(ev, v));
   }

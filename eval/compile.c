@@ -24,6 +24,7 @@ bool ev_compile(const EvOptions *o, EvResult *r) {
   ev.stack = __builtin_frame_address(0);
   ev.arena_start = arena_bytes(a);
   ev.modules = map_new(a);
+  ev.own = map_new(a);
   ev.sizes = map_new(a);
   ev.used = map_new(a);
   ev.folder = ".";

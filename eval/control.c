@@ -1,6 +1,7 @@
 // Control flow: decided at compile time where the condition is known, else traced into the kernel.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <string.h>
 
@@ -17,11 +18,12 @@ static void try_both(Ev *ev, const AstStmt *s, Val v) {
 
 // What an unknown condition or iterable controls is skipped; names it would bind become unknown.
 static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
-  if (v.kind == V_OPAQUE && ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  if (v.kind == V_OPAQUE && ev_emits(ev)) ev_opaque(ev, at, v.opaque->what);
   if (ev->hosting) {
     try_both(ev, s, v);
     return;
   }
+  ev->skips += v.kind == V_OPAQUE;
   ev_note_missing(ev, v);
   if (s->kind == AST_STMT_IF) {
     for (int i = 0; i < s->if_.nbranches; i++) ev_poison_block(ev, &s->if_.branches[i].body, v);
@@ -256,6 +258,10 @@ Flow ev_with(Ev *ev, const AstStmt *s) {
     } else if (h.v.kind == V_GRID) {
       kernel_enter(ev, h.v.grid, item->target, item->context->span);
       kernel = true;
+    } else if (h.v.kind == V_OBJECT && !ev_emits(ev)) {
+      Val in = obj_attr(ev, h.v, "__enter__", item->context->span);
+      if (in.kind != V_UNSET) h.v = ev_call_args(ev, in, item->context->span, 0, NULL);
+      if (item->target) ev_assign(ev, item->target, h.v, item->target->span);
     } else if (!ev_unknown(h.v)) {
       ev_fail(ev, DIAG_WITH, item->context->span, v_kind(ev, h.v));
     } else if (item->target) {

@@ -31,7 +31,7 @@ Expr *dev_expr(Ev *ev, Val v, Span at) {
   default: break;
   }
   ev_need(ev, v);
-  if (v.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  if (v.kind == V_OPAQUE) ev_opaque(ev, at, v.opaque->what);
   ev_fail(ev, DIAG_NOT_VALUE, at, v_kind(ev, v),
           v.kind == V_BUFFER ? ": copy it with T.copy, or index its elements" : "");
 }
@@ -60,7 +60,7 @@ Expr *dev_index(Ev *ev, Val v, Span at) {
   if (v_is_int(v)) return ex_at(ex_index(ev->arena, v_as_int(v)), at);
   if (v.kind == V_EXPR && (dt_is_int(v.expr->type) || v.expr->type == DT_BOOL))
     return ex_at(ex_cast(ev->arena, DT_INDEX, v.expr), at);
-  if (v.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  if (v.kind == V_OPAQUE) ev_opaque(ev, at, v.opaque->what);
   ev_fail(ev, DIAG_NOT_INTEGER, at, v_brief(ev, v), v_kind(ev, v));
 }
 

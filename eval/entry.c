@@ -3,6 +3,7 @@
 #include "eval/internal.h"
 #include "eval/object.h"
 
+#include "eval/attrs.h"
 #include "eval/entry.h"
 
 #include <string.h>
@@ -19,7 +20,9 @@ static bool symbol_ok(Ev *ev, const char *name, Span at) {
 /* ------------------------------------------------------------------ parameters */
 
 static const char *given(const Ev *ev, const char *name) {
-  return ev->options->bindings ? map_get(ev->options->bindings, name) : NULL;
+  const EvOptions *o = ev->options;
+  const char *text = o->bindings ? map_get(o->bindings, name) : NULL;
+  return text || !o->recorded ? text : map_get(o->recorded, name);
 }
 
 static void note_used(Ev *ev, const char *name) { map_set(ev->used, name, (void *)1); }
@@ -144,11 +147,18 @@ static Val made_by(Ev *ev, Val r, int tuners) {
 static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
   Val r = {.kind = V_FUNC, .fn = f};
   for (int depth = 0; depth < MAX_FACTORIES; depth++) { // a factory may make a factory
-    if (fn_is_eager(r.fn)) return trace_eager(ev, r.fn, symbol, entry_bind(ev, r.fn, e));
+    if (fn_is_eager(r.fn)) {
+      attrs_report(ev, r.fn, -1);
+      return trace_eager(ev, r.fn, symbol, entry_bind(ev, r.fn, e));
+    }
+    const Func *factory_fn = r.fn;
     int tuners = ev->tuners.len;
     r = made_by(ev, entry_factory(ev, r.fn, e), tuners);
     if (r.kind == V_ERROR) return NULL;
-    if (r.kind == V_FUNC && r.fn->prim) return trace_prim(ev, r.fn, symbol);
+    if (r.kind == V_FUNC && r.fn->prim) {
+      attrs_report(ev, factory_fn, r.fn->params->len);
+      return trace_prim(ev, r.fn, symbol);
+    }
     bool factory = r.kind == V_FUNC && r.fn->body && !r.fn->macro &&
                    (r.fn->jit || fn_is_eager(r.fn) || fn_holds_kernel(r.fn));
     if (!factory) break;
@@ -202,7 +212,7 @@ void entry_candidates(Ev *ev, Env *module, Entries *out) {
       bool here = v.fn->span.file == ev->options->file;
       bool kernel = (v.fn->prim || v.fn->jit) && !is_made(ev, v.fn);
       bool wanted = pass == 0 ? here && kernel
-                    : pass == 1 ? here && !kernel && fn_holds_kernel(v.fn)
+                    : pass == 1 ? here && !kernel && fn_makes_kernel(v.fn)
                                 : kernel;
       if (wanted) add_entry(ev, out, v.fn->name, v.fn);
     }

@@ -13,6 +13,7 @@ typedef struct {
   uint32_t file;
   const Target *target; // limits that errors speak of; NULL: sm_80
   const Map *bindings;  // -p: name -> text (const char *); NULL: none
+  const Map *recorded;  // the same, for what they leave open; names that nothing has are fine
   const char *entry;    // --entry: a function, or "all"; NULL: the only one
   const char *name;     // --name: the C symbol; NULL: the outermost function's name
   const char *const *include; // -I, after the importing file's own folder

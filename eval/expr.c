@@ -32,7 +32,7 @@ bool ev_truth(Ev *ev, Val v, Span at) {
     if (v.missing->none) return false;
     ev_missing(ev, v);
   case V_ERROR: ev_need(ev, v); return false;
-  case V_OPAQUE: ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  case V_OPAQUE: ev_opaque(ev, at, v.opaque->what);
   default: return true;
   }
 }

@@ -86,6 +86,13 @@ bool ev_caught(Ev *ev, DiagId id) {
   return false;
 }
 
+bool ev_unfollowed(const Ev *ev) { return ev->skips && !ev->trace && !ev->entry; }
+
+void ev_opaque(Ev *ev, Span at, const char *what) {
+  if (!strncmp(what, "tilelang.", 9)) ev_fail(ev, DIAG_UNSUPPORTED, at, what);
+  ev_fail(ev, DIAG_OPAQUE, at, what);
+}
+
 void ev_unwind(Ev *ev) {
   if (diag_errors(ev->diags) > MAX_ERRORS) ev->stopped = true;
   if (ev->stopped) to_boundary(ev);

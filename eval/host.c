@@ -22,8 +22,7 @@ static void put(Ev *ev, HostCall *h, const char *name, const char *text) {
 // The shape in T.Tensor((M, N), dtype) or T.Tensor[[M, N], dtype].
 static const AstExprs *declared_shape(const AstExpr *type) {
   const AstExpr *shape = NULL;
-  if (type && type->kind == AST_CALL && type->call.args.len)
-    shape = type->call.args.data[0].value;
+  if (type && type->kind == AST_CALL && type->call.args.len) shape = type->call.args.data[0].value;
   if (type && type->kind == AST_INDEX) {
     shape = type->index.index;
     if (shape->kind == AST_TUPLE && shape->items.len) shape = shape->items.data[0];
@@ -78,7 +77,8 @@ const char *host_value(const Ev *ev, const Func *f, const char *name) {
     if (h->f != f->base || h->hosted) continue;
     const char *here = NULL;
     for (int k = 0; k < h->bindings.bindings.len; k++) {
-      if (!strcmp(h->bindings.bindings.data[k].name, name)) here = h->bindings.bindings.data[k].value;
+      if (!strcmp(h->bindings.bindings.data[k].name, name))
+        here = h->bindings.bindings.data[k].value;
     }
     if (!here || (found && strcmp(found, here))) return NULL; // no value that all calls agree on
     found = here;
@@ -86,7 +86,8 @@ const char *host_value(const Ev *ev, const Func *f, const char *name) {
   return found;
 }
 
-/* ------------------------------------------------------------------ f.compile(...), tilelang.compile */
+/* ------------------------------------------------------------------ f.compile(...),
+ * tilelang.compile */
 
 Val fn_compile(Ev *ev, Call *c) {
   if (c->self.fn->jit) host_call(ev, c->self.fn, c);
@@ -150,6 +151,33 @@ static bool runnable(const Ev *ev, const Func *f) {
     bool star = kind == AST_PARAM_STAR || kind == AST_PARAM_DOUBLE_STAR;
     if (!star && f->defaults[i].kind == V_UNSET) return false;
   }
+  return true;
+}
+
+// @pytest.mark.parametrize("a, b", [(1, 2), ...])
+static void parametrize(Ev *ev, const AstExpr *e, Func *f) {
+  if (e->kind != AST_CALL || e->call.args.len < 2) return;
+  Val names = ev_expr(ev, e->call.args.data[0].value),
+      sets = ev_expr(ev, e->call.args.data[1].value);
+  if (names.kind != V_STR || !v_is_seq(sets) || !sets.seq->len) return;
+  Val first = sets.seq->data[0];
+  const char *s = names.str->data;
+  for (int k = 0; *(s += strspn(s, ", ")); k++) {
+    size_t n = strcspn(s, ", ");
+    Val v = v_is_seq(first) && strcspn(names.str->data, ",") < strlen(names.str->data)
+                ? (k < first.seq->len ? first.seq->data[k] : (Val){.kind = V_UNSET})
+                : first;
+    for (int i = 0; i < f->params->len; i++) {
+      if (strlen(f->params->data[i].name) == n && !strncmp(f->params->data[i].name, s, n))
+        f->defaults[i] = v;
+    }
+    s += n;
+  }
+}
+
+bool host_decorates(Ev *ev, const char *decorator, const AstExpr *e, Func *f) {
+  if (strncmp(decorator, "pytest.", 7) && strncmp(decorator, "tilelang.testing", 16)) return false;
+  if (strstr(decorator, "parametrize")) parametrize(ev, e, f);
   return true;
 }
 

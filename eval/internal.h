@@ -186,6 +186,8 @@ struct Func {
   bool prim, macro, jit;
   enum { BIND_SELF, BIND_STATIC, BIND_CLASS, BIND_PROPERTY } binding; // as an attribute of a class
   Val configs, rtol, atol; // autotune; V_UNSET
+  Val pass_configs, compile_flags, out_idx; // jit; V_UNSET
+  Span asked_at; // of the decorator
   bool called, holds_known, holds; // of `base`: was it called; does it hold a kernel, once known
   const Func *base; // as first defined: the same for every decorated copy
 };
@@ -341,6 +343,7 @@ struct Ev {
   const char *stack; // address near the bottom of the C stack
   size_t arena_start;
   Map *modules;   // path -> Module, of imported files
+  Map *own;       // name -> Module, of tilelang's and tvm's
   const char *folder; // of the file being run
   VEC(const char *) needed; // parameters without a value that something needed
   Exc raised;     // the exception being handled
@@ -351,6 +354,7 @@ struct Ev {
   VEC(Tuner *) tuners;
   bool hosting;   // host code is run for what it calls: errors end their statements only
   const AstBlock *body; // of the file
+  int skips;      // unknown conditions and loops in the statement of the module that runs
   bool stopped;   // a limit was hit: nothing more is evaluated
 };
 
@@ -359,10 +363,13 @@ struct Ev {
 NORETURN void ev_unwind(Ev *ev);
 // Does an enclosing `try` catch what this error is in Python? Then nothing is reported.
 bool ev_caught(Ev *ev, DiagId id);
+// Is what went wrong no error of the program, since host code before it could not be followed?
+bool ev_unfollowed(const Ev *ev);
+NORETURN void ev_opaque(Ev *ev, Span at, const char *what); // something unknown is needed
 void ev_trail(Ev *ev); // notes of the calls that led here
 #define ev_fail(ev, id, ...)                                                                       \
   do {                                                                                             \
-    if (!ev_caught((ev), (id))) {                                                                  \
+    if (!ev_caught((ev), (id)) && !ev_unfollowed(ev)) {                                            \
       diag_report((ev)->diags, (id), __VA_ARGS__);                                                 \
       ev_trail(ev);                                                                                \
     }                                                                                              \
@@ -538,6 +545,8 @@ bool ev_run_file(Ev *ev, uint32_t file, Env *env);
 /* builtins.c, lib.c, methods.c */
 
 const Builtin *lib_find(const char *module, const char *name);
+const Builtin *lib_at(int i); // NULL past the end
+bool lib_has(const char *module); // it, or a module inside it
 void lib_install(Ev *ev, Env *env); // Python's builtins
 Val method_attr(Ev *ev, Val v, const char *name, Span at); // V_UNSET when there is none
 
@@ -578,6 +587,7 @@ Program *trace_prim(Ev *ev, Func *f, const char *symbol);
 Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params);
 bool fn_is_eager(const Func *f);
 bool fn_holds_kernel(const Func *f);
+bool fn_makes_kernel(const Func *f); // holds one and returns something: a factory
 void ev_declare(Ev *ev, const char *name, Val type, Span at);
 Var *trace_size(Ev *ev, const char *name, Span at);
 Val ev_const(Ev *ev, const char *name, Span at);

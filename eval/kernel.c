@@ -32,7 +32,7 @@ static Param declare(Ev *ev, const char *name, Val type, Span at, Val *value) {
   Param p = {.name = name, .span = at};
   DType t;
   ev_need(ev, type);
-  if (type.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, at, type.opaque->what);
+  if (type.kind == V_OPAQUE) ev_opaque(ev, at, type.opaque->what);
   if (type.kind == V_TENSOR) {
     p.kind = PARAM_TENSOR;
     p.buf = param_buffer(ev, name, type.tensor, at);
@@ -323,6 +323,10 @@ bool fn_is_eager(const Func *f) {
   }
   return any_stmt(f->body, launches);
 }
+
+static bool gives_value(const AstStmt *s) { return s->kind == AST_STMT_RETURN && s->expr; }
+
+bool fn_makes_kernel(const Func *f) { return fn_holds_kernel(f) && any_stmt(f->body, gives_value); }
 
 bool fn_holds_kernel(const Func *f) {
   Func *base = (Func *)f->base;

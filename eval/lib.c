@@ -20,6 +20,17 @@ const Builtin *lib_find(const char *module, const char *name) {
   return NULL;
 }
 
+const Builtin *lib_at(int i) { return i < (int)LEN(lib) ? &lib[i] : NULL; }
+
+bool lib_has(const char *module) {
+  size_t n = strlen(module);
+  for (size_t i = 0; i < LEN(lib); i++) {
+    const char *m = lib[i].module;
+    if (!strncmp(m, module, n) && (!m[n] || m[n] == '.')) return true;
+  }
+  return false;
+}
+
 static const char *const exceptions[] = {
   "BaseException",   "Exception",         "ArithmeticError",     "AssertionError", "AttributeError",
   "ImportError",     "IndexError",        "KeyError",            "LookupError",    "MemoryError",

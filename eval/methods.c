@@ -71,6 +71,9 @@ static Val opaque_attr(Ev *ev, Val v, const char *name) {
   DType t;
   if (v.opaque->shape) return torch_attr(ev, v, name);
   if ((!strcmp(what, "torch") || !strcmp(what, "numpy")) && dt_find(name, &t)) return v_dtype(t);
+  const Builtin *known = !strcmp(what, "torch.cuda") ? lib_find(what, name) : NULL;
+  if (known) return (Val){.kind = V_BUILTIN, .builtin = known};
+  if (!strcmp(what, "torch.version") && !strcmp(name, "hip")) return v_none();
   return v_opaque(ev, "%s.%s", what, name);
 }
 
@@ -108,6 +111,8 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   default: break;
   }
   if (r.kind == V_UNSET) r = method_attr(ev, v, name, at);
+  if (r.kind == V_UNSET && v.kind == V_DTYPE) // in TileLang a dtype is a str, too
+    r = method_attr(ev, v_str(ev, dt_name(v.dtype)), name, at);
   if (r.kind == V_UNSET && v.kind == V_BUFFER && !strcmp(name, "data"))
     ev_fail(ev, DIAG_UNSUPPORTED, at, "the pointer .data of a buffer");
   if (r.kind == V_UNSET) ev_fail(ev, DIAG_ATTRIBUTE, at, v_kind(ev, v), name);

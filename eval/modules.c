@@ -1,6 +1,6 @@
 // Modules: tlc's own, the user's files, and those that stay opaque.
 // SPDX-License-Identifier: MIT
-#include "eval/internal.h"
+#include "eval/attrs.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,11 +8,23 @@
 enum { MAX_MODULES = 200, MAX_FILE = 8 << 20 };
 
 static const Module own[] = {
-  {"T", NULL},         {"GemmWarpPolicy", NULL},  {"tilelang", NULL}, {"tilelang.math", NULL},
-  {"tilelang.layout", NULL}, {"math", NULL},      {"itertools", NULL}, {"functools", NULL},
-  {"operator", NULL},  {"tvm", NULL},             {"dataclasses", NULL}, {"enum", NULL},
-  {"argparse", NULL}, {"tilelang.AutoTuner", NULL},
+  {"T", NULL}, {"GemmWarpPolicy", NULL}, {"PassConfigKey", NULL}, {"tilelang", NULL},
+  {"math", NULL}, {"itertools", NULL}, {"functools", NULL}, {"operator", NULL}, {"tvm", NULL},
+  {"dataclasses", NULL}, {"enum", NULL}, {"argparse", NULL},
 };
+
+// A module of tilelang's or tvm's of which eval/lib.def has a part.
+static Val known_module(Ev *ev, const char *name) {
+  if ((strncmp(name, "tilelang.", 9) && strncmp(name, "tvm.", 4)) || !lib_has(name))
+    return (Val){.kind = V_UNSET};
+  Module *m = map_get(ev->own, name);
+  if (!m) {
+    m = NEW(ev->arena, Module);
+    *m = (Module){arena_str(ev->arena, name), NULL};
+    map_set(ev->own, name, m);
+  }
+  return (Val){.kind = V_MODULE, .module = m};
+}
 
 static Val module(const char *name) {
   for (size_t i = 0; i < LEN(own); i++) {
@@ -27,8 +39,11 @@ Val mod_builtin(Ev *ev, const char *name) {
   if (!strcmp(name, "tilelang.jit") || !strcmp(name, "tilelang.autotuner"))
     return module("tilelang");
   if (!strcmp(name, "tilelang.tvm")) return module("tvm");
-  if (!strcmp(name, "T") || !strcmp(name, "GemmWarpPolicy")) return (Val){.kind = V_UNSET};
-  return module(name);
+  if (!strcmp(name, "tvm.tir")) return known_module(ev, "tvm.tirx");
+  if (!strcmp(name, "T") || !strcmp(name, "GemmWarpPolicy") || !strcmp(name, "PassConfigKey"))
+    return (Val){.kind = V_UNSET};
+  Val m = module(name);
+  return m.kind != V_UNSET ? m : known_module(ev, name);
 }
 
 /* ------------------------------------------------------------------ attributes */
@@ -76,13 +91,13 @@ Val mod_attr(Ev *ev, const Module *m, const char *name, Span at) {
   if (!strcmp(m->name, "math") && math_constant(name, &constant)) return v_float(constant);
   const Builtin *b = lib_find(m->name, name);
   if (b) return (Val){.kind = V_BUILTIN, .builtin = b};
-  if (!strcmp(m->name, "tilelang")) {
-    if (!strcmp(name, "language")) return module("T");
-    if (!strcmp(name, "tvm")) return module("tvm");
-    Val sub = module(arena_printf(ev->arena, "tilelang.%s", name));
-    if (sub.kind != V_UNSET) return sub;
-  }
-  return v_opaque(ev, "%s.%s", m->name, name);
+  if (!strcmp(m->name, "PassConfigKey")) return pass_key(ev, name, at);
+  if (!strncmp(m->name, "tilelang", 8) &&
+      (!strcmp(name, "PassConfigKey") || !strcmp(name, "GemmWarpPolicy")))
+    return module(name);
+  if (!strcmp(m->name, "tvm.tirx") && vocab_find(name)) return vocab_attr(ev, name, at);
+  Val sub = mod_builtin(ev, arena_printf(ev->arena, "%s.%s", m->name, name));
+  return sub.kind != V_UNSET ? sub : v_opaque(ev, "%s.%s", m->name, name);
 }
 
 /* ------------------------------------------------------------------ the user's files */
@@ -174,6 +189,11 @@ static void import_star(Ev *ev, Val m, Span at) {
     for (int i = 0; ev_word(i); i++)
       env_set(ev, ev_word(i)->name, vocab_attr(ev, ev_word(i)->name, at), at);
   } else {
+    for (int i = 0; lib_at(i); i++) {
+      const Builtin *b = lib_at(i);
+      if (!strcmp(b->module, m.module->name))
+        env_set(ev, b->name, (Val){.kind = V_BUILTIN, .builtin = b}, at);
+    }
     env_put(ev, ev->env, "*", v_opaque(ev, "%s", m.module->name));
   }
 }

@@ -13,6 +13,7 @@ static Val *own_attr(const Object *o, const char *name) { return map_get(o->attr
 
 static Val class_attr(const Class *c, const char *name) {
   for (; c; c = c->base) {
+    if (!c->env) continue;
     const Cell *cell = map_get(c->env->cells, name);
     if (cell && cell->v.kind != V_UNSET) return cell->v;
   }
@@ -42,8 +43,7 @@ void obj_set(Ev *ev, Val box, const char *name, Val v, Span at) {
 static Val bound(Ev *ev, Val f, Val self, const Class *c, Span at) {
   if (f.kind != V_FUNC) return f;
   if (f.fn->binding == BIND_STATIC) return f;
-  if (f.fn->binding == BIND_CLASS)
-    return v_bound(ev, f, (Val){.kind = V_CLASS, .cls = (Class *)c});
+  if (f.fn->binding == BIND_CLASS) return v_bound(ev, f, (Val){.kind = V_CLASS, .cls = (Class *)c});
   if (self.kind == V_CLASS) return f;
   if (f.fn->binding == BIND_PROPERTY) return ev_call_args(ev, f, at, 1, &self);
   return v_bound(ev, f, self);

@@ -21,6 +21,8 @@ Seq *obj_members(Ev *ev, const Class *c); // of an enum
 void host_call(Ev *ev, const Func *f, const Call *c);
 // The value that the module's own statements call f with; NULL where they do not, or differ.
 const char *host_value(const Ev *ev, const Func *f, const char *name);
+// Is the decorator one of a test's? It leaves f as it is, and parametrize gives f its first values.
+bool host_decorates(Ev *ev, const char *decorator, const AstExpr *e, Func *f);
 // Runs what the file does as a program, silently, into ev->made and ev->tuners.
 void host_run(Ev *ev, Env *module, const AstBlock *body);
 Val torch_call(Ev *ev, Val fn, const Call *c); // a call of something unknown

@@ -15,7 +15,7 @@ static int64_t int_of(Ev *ev, Val v, Span at) {
   if (v.kind == V_EXPR)
     ev_fail(ev, DIAG_RT_CONTEXT, at, "an index into a compile-time sequence",
             "loop over the sequence itself");
-  if (v.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, at, v.opaque->what);
+  if (v.kind == V_OPAQUE) ev_opaque(ev, at, v.opaque->what);
   ev_fail(ev, DIAG_NOT_INTEGER, at, v_brief(ev, v), v_kind(ev, v));
 }
 
@@ -113,6 +113,7 @@ Val ev_index(Ev *ev, Val v, const AstExpr *index, Span at) {
     }
     return (Val){.kind = V_REGION, .region = region};
   }
+  if (v.kind == V_DTYPE) v = v_str(ev, dt_name(v.dtype)); // in TileLang a dtype is a str, too
   if (index->kind == AST_SLICE) {
     if (v.kind == V_RANGE) v = (Val){.kind = V_LIST, .seq = ev_items(ev, v, at)};
     if (v.kind == V_STR || v_is_seq(v)) return slice_seq(ev, v, index);

@@ -71,7 +71,7 @@ static void eval_space(Ev *ev, void *arg) {
   if (s->f && (configs.kind == V_FUNC || configs.kind == V_METHOD))
     configs = call_space(ev, s, configs);
   ev_need(ev, configs);
-  if (configs.kind == V_OPAQUE) ev_fail(ev, DIAG_OPAQUE, s->e->span, configs.opaque->what);
+  if (configs.kind == V_OPAQUE) ev_opaque(ev, s->e->span, configs.opaque->what);
   if (configs.kind == V_DICT) {
     cross(ev, s->e, configs.dict, v_dict(ev, V_DICT), 0);
     return;

@@ -26,14 +26,20 @@ static bool recovers(const Ev *ev) {
   return ev->hosting || (ev->env->kernel && ev->trace) || ev->env->parent == ev->builtins;
 }
 
+static void poison(Ev *ev, const AstStmt *s, Val with);
+
 Flow ev_block(Ev *ev, const AstBlock *b) {
   for (int i = 0; i < b->len; i++) {
     Run r = {b->data[i], FLOW_NEXT};
     if (!recovers(ev)) {
       r.flow = ev_stmt(ev, r.s);
-    } else if (!ev_protect(ev, run_stmt, &r)) {
-      ev_poison(ev, r.s);
-      continue;
+    } else {
+      if (!ev->trace) ev->skips = 0;
+      if (!ev_protect(ev, run_stmt, &r)) {
+        if (ev_unfollowed(ev)) poison(ev, r.s, v_opaque(ev, "the result of host code"));
+        else ev_poison(ev, r.s);
+        continue;
+      }
     }
     if (r.flow != FLOW_NEXT) return r.flow;
   }
@@ -55,8 +61,6 @@ void ev_poison_target(Ev *ev, const AstExpr *target, Val with) {
 static void poison_name(Ev *ev, const char *name, Val with) {
   env_put(ev, env_home(ev->env, name), name, with);
 }
-
-static void poison(Ev *ev, const AstStmt *s, Val with);
 
 void ev_poison_block(Ev *ev, const AstBlock *b, Val with) {
   for (int i = 0; i < b->len; i++) poison(ev, b->data[i], with);

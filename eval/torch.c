@@ -26,7 +26,8 @@ static Val with_shape(Ev *ev, Val v, const Seq *shape) {
 // The sizes in f(2, 3), f((2, 3)) and f(size=(2, 3)).
 static const Seq *sizes(Ev *ev, const Call *c, int from) {
   for (int k = 0; k < c->kw.len; k++) {
-    if (!strcmp(c->kw.data[k].name, "size") && v_is_seq(c->kw.data[k].v)) return c->kw.data[k].v.seq;
+    if (!strcmp(c->kw.data[k].name, "size") && v_is_seq(c->kw.data[k].v))
+      return c->kw.data[k].v.seq;
   }
   for (int i = from; i < c->pos.len; i++) {
     if (v_is_seq(c->pos.data[i])) return c->pos.data[i].seq;
@@ -47,7 +48,7 @@ static const Seq *nested_sizes(Ev *ev, Val v) {
 
 static const Seq *created(Ev *ev, const char *name, const Call *c) {
   static const char *const by_size[] = {"randn", "rand", "empty", "zeros", "ones", "full", NULL};
-  static const char *const like[] = {"randn_like", "rand_like", "empty_like", "zeros_like",
+  static const char *const like[] = {"randn_like", "rand_like", "empty_like",   "zeros_like",
                                      "ones_like",  "full_like", "randint_like", NULL};
   if (is_one_of(name, by_size)) return sizes(ev, c, 0);
   if (!strcmp(name, "randint")) return sizes(ev, c, 1);
@@ -105,10 +106,12 @@ static const Seq *swapped(Ev *ev, const Seq *old, const Call *c) {
 
 static const Seq *of_method(Ev *ev, const char *name, const Seq *self, const Call *c) {
   static const char *const same[] = {
-      "cuda",  "to",     "half",   "float",   "bfloat16", "contiguous", "clone", "detach", "type",
-      "int",   "long",   "abs",    "normal_", "uniform_", "zero_",      "fill_", "cpu",    "bool",
-      "double", "random_", "requires_grad_", "softmax", "exp", "clamp", "sigmoid", "mul_", "div_",
-      "add_", "mul", "add", "div", "sub", "byte", "char", "short", NULL};
+      "cuda",    "to",       "half",           "float",   "bfloat16", "contiguous",
+      "clone",   "detach",   "type",           "int",     "long",     "abs",
+      "normal_", "uniform_", "zero_",          "fill_",   "cpu",      "bool",
+      "double",  "random_",  "requires_grad_", "softmax", "exp",      "clamp",
+      "sigmoid", "mul_",     "div_",           "add_",    "mul",      "add",
+      "div",     "sub",      "byte",           "char",    "short",    NULL};
   if (is_one_of(name, same)) return self;
   if (!strcmp(name, "view") || !strcmp(name, "reshape")) return reshaped(ev, self, sizes(ev, c, 0));
   if (!strcmp(name, "permute")) return permuted(ev, self, sizes(ev, c, 0));

@@ -45,7 +45,13 @@ static Val make_macro(Ev *ev, Call *c) {
 
 static Val make_jit(Ev *ev, Call *c) {
   Val f = apply(ev, c, "tilelang.jit");
-  if (f.kind == V_FUNC) f.fn->jit = true;
+  if (f.kind != V_FUNC) return f;
+  const Val *given = c->self.seq->data;
+  f.fn->jit = true;
+  f.fn->out_idx = given[1];
+  f.fn->pass_configs = given[6];
+  f.fn->compile_flags = given[8];
+  f.fn->asked_at = c->span;
   return f;
 }
 

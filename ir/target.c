@@ -9,12 +9,17 @@
   .max_grid = {2147483647, 65535, 65535}
 
 static const Target targets[] = {
-  {.name = "sm_80", .sm = 80, .max_smem_block = 166912, .smem_per_sm = 167936, COMMON},
-  {.name = "sm_86", .sm = 86, .max_smem_block = 101376, .smem_per_sm = 102400, COMMON},
-  {.name = "sm_87", .sm = 87, .max_smem_block = 166912, .smem_per_sm = 167936, COMMON},
-  {.name = "sm_89", .sm = 89, .max_smem_block = 101376, .smem_per_sm = 102400, .fp8_mma = true,
+  {.name = "sm_80", .sm = 80, .sms = 108, .max_smem_block = 166912,
+   .smem_per_sm = 167936, COMMON},
+  {.name = "sm_86", .sm = 86, .sms = 84, .max_smem_block = 101376,
+   .smem_per_sm = 102400, COMMON},
+  {.name = "sm_87", .sm = 87, .sms = 16, .max_smem_block = 166912,
+   .smem_per_sm = 167936, COMMON},
+  {.name = "sm_89", .sm = 89, .sms = 142, .max_smem_block = 101376,
+   .smem_per_sm = 102400, .fp8_mma = true,
    COMMON},
-  {.name = "sm_90a", .sm = 90, .max_smem_block = 232448, .smem_per_sm = 233472, .fp8_mma = true,
+  {.name = "sm_90a", .sm = 90, .sms = 132, .max_smem_block = 232448,
+   .smem_per_sm = 233472, .fp8_mma = true,
    .red_vec_f32 = true, .atomic_bf16 = true, COMMON},
 };
 

@@ -8,6 +8,7 @@
 typedef struct {
   const char *name;        // "sm_80"
   int sm;                  // 80: for #if guards in the text and the nvcc line only
+  int sms;                 // of the largest GPU of that kind, for grids that a program sizes by it
   int max_threads;         // per block
   int regs_per_sm;         // 32-bit registers
   int max_regs_per_thread;

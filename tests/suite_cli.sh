@@ -324,6 +324,59 @@ assert [list(c.values()) for c in d["crossed"]["configs"]] == [
 assert {"block": 32, "fast": True} in d["nested"]["configs"], d["nested"]' || fail "--json"
   "$TLC" --list-configs samples/gemm_nt.tl | sort -u | wc -l | grep -qx 288 || fail "288 configurations"
 }
+case_machine() { # what programs ask of the GPU is answered from --arch; a factory may make another
+  cat > "$D/m.py" <<'END'
+import torch
+from tilelang.autotuner import *
+from tilelang.carver.arch import driver
+from tilelang.language.fp8 import determine_fp8_type
+import tilelang, tilelang.language as T
+from tvm import tirx
+
+def blocks():
+    major, minor = torch.cuda.get_device_capability()
+    if torch.cuda.get_device_properties(0).major != major: raise ValueError("two answers")
+    return {80: 7, 90: 9}[major * 10 + minor] if torch.cuda.is_available() and torch.version.hip is None else 0
+
+def outer(n):
+    assert "float8" in determine_fp8_type() and determine_fp8_type("e5m2") == T.float8_e5m2
+    assert "".join(c for c in T.int8 if c.isdigit()) == "8" and T.float16[:5] == "float"
+    @autotune(configs=[])
+    @tilelang.jit(pass_configs={"tl.enable_fast_math": True})
+    def inner(extra=2):
+        @T.prim_func
+        def main(A: T.Tensor((n,), T.uint8)):
+            T.func_attr({"global_symbol": "main"})
+            with T.Kernel(blocks() + extra, driver.get_num_sms()):
+                A[0] = tirx.const(3, "uint8") & T.uint8(1)
+        return main
+    return inner
+END
+  one() {
+    "$TLC" "$D/m.py" --arch "$1" -p n=8,extra=1 --emit tile -o "$D/out" --remarks 2> "$D/log" || fail "$(cat "$D/log")"
+  }
+  one sm_80; grep -q 'grid \[8, 108, 1\]' "$D/out" || fail "sm_80: $(cat "$D/out")"
+  grep -q 'remark: pass config: tl.enable_fast_math has no effect' "$D/log" || fail "$(cat "$D/log")"
+  one sm_90a; grep -q 'grid \[10, 132, 1\]' "$D/out" || fail "sm_90a: $(cat "$D/out")"
+}
+case_module_call() { # a module that calls its factory gives its parameters; -p wins; two calls that differ give none
+  cat > "$D/c.py" <<'END'
+import tilelang, tilelang.language as T
+def make(n, block=8):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, block), threads=32) as bx:
+            A[bx] = 1
+    return main
+program = make(100, block=10)
+kernel = tilelang.compile(program, out_idx=-1)
+print(kernel.get_kernel_source())
+END
+  "$TLC" "$D/c.py" --emit tile -o - | grep -q 'grid \[10, 1, 1\]' || fail "a call in the module"
+  "$TLC" "$D/c.py" --emit tile -o - -p n=70 | grep -q 'grid \[7, 1, 1\]' || fail "-p n"
+  echo 'other = make(50, block=10)' >> "$D/c.py"
+  "$TLC" "$D/c.py" -o "$D/x.cu" 2>&1 | grep -q 'make needs values for: n;' || fail "two calls"
+}
 case_survey() { # what is said of kernels, with whose values
   mkdir -p "$D/s/sub"
   cp tests/eval/tuned.tl "$D/s/tuned.py"

@@ -49,10 +49,19 @@ table(f"{out}/flags.md", "-f flags", made % "passes/flags.def" + "`-fNAME`, `-fn
       "never depend on them, speed may.", ["flag", "meaning"], flags)
 table(f"{out}/messages.md", "Messages", made.strip() % "base/diags.def", ["code", "kind", "message"],
       [[r[1], r[2].replace("SEV_", "").lower(), r[3].replace("%%", "%")] for r in rows("base/diags.def", "DIAG")])
+verdicts = {"HONOURED": "honoured", "IGNORED": "ignored, with a remark",
+            "KEPT": "not followed, with a warning", "REFUSED": "refused"}
+table(f"{out}/pass-configs.md", "Pass configs", made % "eval/pass_configs.def" + "What tlc makes of "
+      "`@tilelang.jit(pass_configs={...})` and `T.annotate_pass_configs`: keys are written as "
+      "`tilelang.PassConfigKey.NAME` or as the text it stands for. A key that is none of these is an error. "
+      "An option whose value is False, None or empty asks for nothing. `compile_flags` belong into the build: a "
+      "remark says so. `out_idx` changes nothing, for every tensor is a parameter of the launcher; it must name "
+      "parameters of the kernel, and an eager kernel has none.", ["name", "key", "verdict", "what follows"],
+      [[r[0], f"`{r[1]}`", verdicts[r[2]], r[3]] for r in rows("eval/pass_configs.def", "PASS_CONFIG")])
 PY
 [ "${1-}" = check ] || exit 0
 status=0
-for f in ops.md words.md messages.md flags.md; do
+for f in ops.md words.md messages.md flags.md pass-configs.md; do
   cmp -s "$out/$f" "docs/$f" || { echo "docs/$f is stale: run tools/gen-docs.sh"; status=1; }
 done
 rm -rf "$out"
