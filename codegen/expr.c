@@ -384,6 +384,7 @@ void cg_expr(Cg *c, Expr *x, int prec) {
   case EX_CAST: cg_cast(c, x->u.cast, x->type, prec); break;
   case EX_SELECT: select(c, x, prec); break;
   case EX_MATH: math(c, x, prec); break;
+  case EX_BITCAST: die("bits of a value at THREAD level");
   }
 }
 

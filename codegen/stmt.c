@@ -35,7 +35,8 @@ static bool has_load(Expr *x) {
   case EX_LOAD: return true;
   case EX_UNARY: return has_load(x->u.un.a);
   case EX_BINARY: return has_load(x->u.bin.a) || has_load(x->u.bin.b);
-  case EX_CAST: return has_load(x->u.cast);
+  case EX_CAST:
+  case EX_BITCAST: return has_load(x->u.cast);
   case EX_SELECT: return has_load(x->u.sel.cond) || has_load(x->u.sel.yes) || has_load(x->u.sel.no);
   case EX_MATH:
     for (int i = 0; i < x->u.math.n; i++) {

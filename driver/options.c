@@ -88,7 +88,7 @@ static void set_emit(Options *o, const char *v) {
 }
 
 static void set_device(Options *o, const char *v) {
-  static const char *const names[] = {"auto", "emu", "gpu", NULL};
+  static const char *const names[] = {"auto", "emu", "gpu", "oracle", NULL};
   o->device = names[choice("--device", v, names)];
 }
 

@@ -214,6 +214,9 @@ static int compare_all(Run *r, const EmuArg *got) {
     int one;
     if (path) {
       one = compare_file(r, i, path, got[i].data);
+    } else if (!strcmp(r->options->device, "oracle")) {
+      printf("%s: not compared: this is the oracle's own\n", p->params.data[i].name);
+      one = EXIT_OK;
     } else if (r->job->tile.data[0]->kernels.data[0]->level == LEVEL_THREAD) {
       printf("%s: not compared: the oracle runs programs of tile level\n", p->params.data[i].name);
       one = EXIT_OK;
@@ -238,25 +241,39 @@ int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got) {
   return compare_all(&r, got);
 }
 
+// The tile program as written: nothing of it is lowered.
+static int oracle_alone(Run *r, EmuArg *got, Buf *where) {
+  const Program *p = r->job->tile.data[0];
+  buf_puts(where, "the oracle");
+  EmuCall call = {r->data.sizes, got};
+  return oracle_run(p, &call, r->job->diags) ? EXIT_OK : EXIT_WRONG_PROGRAM;
+}
+
 int drv_run(Job *j, const Options *o) {
-  if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
-  if (j->thread.len != 1) {
+  bool oracle = !strcmp(o->device, "oracle");
+  if (!job_front(j, o) || (!oracle && !job_lower(j, o))) return EXIT_WRONG_PROGRAM;
+  if (oracle && j->tile.len && j->tile.data[0]->kernels.data[0]->level == LEVEL_THREAD) {
+    fprintf(stderr, "tlc: --device=oracle runs programs of tile level\n");
+    return EXIT_USAGE;
+  }
+  if (j->tile.len != 1) {
     fprintf(stderr, "tlc: --run runs one kernel; choose with --entry:");
-    for (int i = 0; i < j->thread.len; i++) fprintf(stderr, " %s", j->tile.data[i]->symbol);
+    for (int i = 0; i < j->tile.len; i++) fprintf(stderr, " %s", j->tile.data[i]->symbol);
     fputc('\n', stderr);
     return EXIT_USAGE;
   }
   Run r = {.job = j, .options = o};
   int status = data_make(&r.data, j->tile.data[0], o);
   if (status) return status;
-  if (!data_check(&r.data, j->thread.data[0], j->diags)) return EXIT_WRONG_PROGRAM;
+  const Program *checked = oracle ? j->tile.data[0] : j->thread.data[0];
+  if (!data_check(&r.data, checked, j->diags)) return EXIT_WRONG_PROGRAM;
   EmuArg *got = data_args(&r.data, o->arena, false);
   Buf shape = {0}, where = {0};
   describe_shape(&r, &shape);
   double start = run_seconds();
-  status = device_run(j, o, &r.data, got, &where);
+  status = oracle ? oracle_alone(&r, got, &where) : device_run(j, o, &r.data, got, &where);
   if (where.len)
-    printf("%s on %s: %s, %.3f s\n", j->thread.data[0]->symbol, buf_str(&where), buf_str(&shape),
+    printf("%s on %s: %s, %.3f s\n", j->tile.data[0]->symbol, buf_str(&where), buf_str(&shape),
          run_seconds() - start);
   fflush(stdout);
   if (!status) status = run_compare(j, o, &r.data, got);

@@ -140,6 +140,7 @@ Node *emu_compile(Compiler *c, const Expr *x) {
     n->uniform = n->a->uniform;
     break;
   case EX_CAST:
+  case EX_BITCAST:
     n->a = emu_compile(c, x->u.cast);
     n->from = x->u.cast->type;
     n->uniform = n->a->uniform;

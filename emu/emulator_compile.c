@@ -66,7 +66,9 @@ static void op(Builder *b, const Stmt *s) {
     switch (info->arg[i].kind) {
     case ARG_EXPR: in.e = compile(b, a->expr); break;
     case ARG_INT: in.i[ints++] = a->i; break;
+    case ARG_TEXT: break;
     default:
+      if (!a->region) break;
       in.r[regions] = region(b, a->region);
       in.r[regions++].buf->changed |= info->arg[i].kind != ARG_READ;
     }

@@ -284,6 +284,14 @@ static void eval_cast(Machine *m, const Node *x, uint32_t mask, int n, Val *out,
   for (int i = 0; err && i < n; i++) err[i] = bound_cast(x->type, x->from, out[i], err[i]);
 }
 
+// Bits have no deviation that arithmetic could carry: they are taken as exact.
+static void eval_bits(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err) {
+  emu_eval(m, x->a, mask, n, out, NULL);
+  for (int i = 0; i < n; i++)
+    if (mask >> i & 1) out[i] = emu_bits(x->type, x->from, out[i]);
+  broadcast_err(n, 0, err);
+}
+
 static void eval_select(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err) {
   Val no[LANES];
   double eno[LANES];
@@ -340,6 +348,7 @@ void emu_eval(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double 
   case EX_UNARY: eval_unary(m, x, mask, n, out, err); return;
   case EX_BINARY: eval_binary(m, x, mask, n, out, err); return;
   case EX_CAST: eval_cast(m, x, mask, n, out, err); return;
+  case EX_BITCAST: eval_bits(m, x, mask, n, out, err); return;
   case EX_SELECT: eval_select(m, x, mask, n, out, err); return;
   case EX_MATH: eval_math(m, x, mask, n, out, err); return;
   }

@@ -22,6 +22,7 @@ typedef double LaneErrs[LANES];
 Val emu_int(int64_t i);
 Val emu_float(double f);
 Val emu_cast(DType to, DType from, Val v); // EX_CAST's meaning
+Val emu_bits(DType to, DType from, Val v); // EX_BITCAST's
 double emu_round(DType t, double x);       // to nearest even in float type t
 int64_t emu_wrap(DType t, int64_t x);      // modulo 2^bits, into t's range
 double emu_ulp(DType t, double x);         // distance of neighbours of type t around x

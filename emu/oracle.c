@@ -35,7 +35,39 @@ static Node **compile_list(Oracle *o, Expr **x, int n) {
   return out;
 }
 
-static void define_on_chip(Oracle *o, const Buffer *b, int threads) {
+// Storage of its own: values, or bytes where another name reads them as another type.
+static void store(Oracle *o, Mem *m, bool bits) {
+  size_t n = (size_t)(m->elems * m->copies) + 1;
+  if (bits) {
+    m->raw = NEWN(o->c.arena, uint8_t, n * (size_t)dt_bits(m->type) / 8 + 8);
+    return;
+  }
+  m->v = NEWN(o->c.arena, Val, n);
+  if (o->track && dt_is_float(m->type)) m->err = NEWN(o->c.arena, float, n);
+}
+
+// The storage of the buffer that m's is a view of. Deviations are not carried through bits.
+static void share(Oracle *o, Mem *m) {
+  const Mem *base = &o->mem[emu_buffer(&o->c, m->buf->base)];
+  m->raw = base->raw;
+  m->v = base->v;
+  if (m->type != base->type) return;
+  m->err = base->err;
+  m->mag = base->mag;
+  m->count = base->count;
+  m->written = base->written;
+}
+
+// Is b's storage read as another type, too?
+static bool seen_as_bits(const Kernel *k, const Buffer *b) {
+  for (int i = 0; i < k->buffers.len; i++) {
+    const Buffer *v = k->buffers.data[i];
+    if (v->base && v->base == buf_root(b) && v->dtype != v->base->dtype) return true;
+  }
+  return false;
+}
+
+static void define_on_chip(Oracle *o, const Buffer *b, int threads, bool bits) {
   Mem *m = define(o, b);
   m->elems = 1;
   for (int d = b->ndim - 1; d >= 0; d--) {
@@ -46,9 +78,8 @@ static void define_on_chip(Oracle *o, const Buffer *b, int threads) {
     m->elems *= extent;
   }
   if (b->scope == SC_LOCAL) m->copies = (threads + LANES - 1) / LANES * LANES;
-  size_t n = (size_t)(m->elems * m->copies) + 1;
-  m->v = NEWN(o->c.arena, Val, n);
-  if (o->track && dt_is_float(b->dtype)) m->err = NEWN(o->c.arena, float, n);
+  if (b->base) share(o, m);
+  else store(o, m, bits);
 }
 
 static void define_global(Oracle *o, const Buffer *b) {
@@ -97,6 +128,18 @@ static void place_workspace(Oracle *o, const Buffer *b) {
   for (int64_t i = 0; i < m->elems; i++) emu_write(b->dtype, m->raw, i, poison);
 }
 
+static bool place_view(Oracle *o, Mem *m) {
+  const Mem *base = &o->mem[emu_buffer(&o->c, m->buf->base)];
+  size_t have = (size_t)(base->elems * dt_bits(base->type) + 7) / 8, need = place_global(o, m);
+  m->err = m->mag = NULL;
+  m->count = NULL;
+  share(o, m);
+  if (have >= need) return true;
+  EMU_FAIL(&o->m, m->buf, DIAG_EMU_ARG_SIZE, m->buf->span, m->buf->name, (long long)have,
+           (long long)need);
+  return false;
+}
+
 /* set-up */
 
 static int count_buffers(const Program *p) {
@@ -119,7 +162,11 @@ static OKernel prepare_kernel(Oracle *o, const Kernel *k) {
     out.block_slot[i] = k->block[i] ? emu_bind(&o->c, k->block[i], true) : -1;
   }
   if (k->thread) out.thread_slot = emu_bind(&o->c, k->thread, false);
-  for (int i = 0; i < k->buffers.len; i++) define_on_chip(o, k->buffers.data[i], k->threads);
+  for (int i = 0; i < k->buffers.len; i++) {
+    const Buffer *b = k->buffers.data[i];
+    if (b->scope == SC_GLOBAL) define_global(o, b);
+    else define_on_chip(o, b, k->threads, seen_as_bits(k, b));
+  }
   out.body = oracle_compile(o, k->body);
   return out;
 }
@@ -149,6 +196,12 @@ static bool place_arguments(Oracle *o, const Program *p, const EmuCall *call) {
     if (q->kind == PARAM_TENSOR) ok &= place_argument(o, q, &call->args[i]);
   }
   for (int i = 0; ok && i < p->workspaces.len; i++) place_workspace(o, p->workspaces.data[i]);
+  for (int k = 0; ok && k < p->kernels.len; k++) {
+    for (int i = 0; i < p->kernels.data[k]->buffers.len; i++) {
+      const Buffer *b = p->kernels.data[k]->buffers.data[i];
+      if (b->scope == SC_GLOBAL) ok &= place_view(o, &o->mem[emu_buffer(&o->c, b)]);
+    }
+  }
   return ok;
 }
 
@@ -172,8 +225,11 @@ static void run_block(Oracle *o, const OKernel *k, const Lanes *lanes, const int
   for (int i = 0; i < 3; i++)
     if (k->block_slot[i] >= 0) o->m.uni[k->block_slot[i] >> 1].i = at[i];
   for (int i = 0; i < k->kernel->buffers.len; i++)
-    mem_reset(&o->mem[emu_buffer(&o->c, k->kernel->buffers.data[i])]);
+    if (!k->kernel->buffers.data[i]->base)
+      mem_reset(&o->mem[emu_buffer(&o->c, k->kernel->buffers.data[i])]);
   uint32_t mask[MAX_GROUPS];
+  o->block = block;
+  o->loop = NULL;
   int threads = o->threads = k->kernel->threads, groups = (threads + LANES - 1) / LANES;
   for (int g = 0; g < groups; g++) {
     int left = threads - g * LANES;

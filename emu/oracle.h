@@ -52,6 +52,7 @@ struct OStmt {
     ORegion *r;
     Node *e;
     int64_t i;
+    const char *s;
   } arg[OP_MAX_ARGS];
 };
 
@@ -65,6 +66,14 @@ typedef struct {
   LaneErrs *err;
 } Frame;
 
+// Which threads have left the innermost loop, or only its current iteration.
+typedef struct OLoop OLoop;
+struct OLoop {
+  OLoop *outer;
+  uint32_t left[MAX_GROUPS], skipped[MAX_GROUPS];
+  bool jumped; // any bit set
+};
+
 typedef struct {
   Machine m; // first: m.load casts back
   Compiler c;
@@ -72,7 +81,9 @@ typedef struct {
   int nmem;
   int threads; // of the block
   int group;   // whose lanes m.lane points to
+  int64_t block; // its number
   bool track;
+  OLoop *loop; // the innermost that jumps may leave; NULL where none was left
 } Oracle;
 
 /* oracle_compile.c */
@@ -81,6 +92,9 @@ OStmt *oracle_compile(Oracle *o, const Stmt *s);
 /* oracle_exec.c */
 void oracle_exec(Oracle *o, const OStmt *s, const Frame *f);
 void oracle_group(Oracle *o, const Frame *f, int g); // makes group g's lanes current
+// Offsets of n lanes in m at idx; the lanes that are in bounds.
+uint32_t oracle_locate(Oracle *o, const Mem *m, Node **idx, const void *key, Span span,
+                       uint32_t mask, int n, int64_t *at);
 void oracle_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err);
 
 /* oracle_mem.c: `at` is an element offset (LOCAL: the thread's part included) */
@@ -101,6 +115,21 @@ typedef struct {
   int64_t total;   // product of all extents; 0 when one is not positive
 } Box;
 Box oracle_box(Oracle *o, const OStmt *s, const ORegion *r);
+
+/* oracle_reduce.c: reduce, scan, test, im2col, dp4a */
+void oracle_reduce(Oracle *o, const OStmt *s);
+void oracle_scan(Oracle *o, const OStmt *s);
+void oracle_finalize(Oracle *o, const OStmt *s);
+void oracle_test(Oracle *o, const OStmt *s);
+void oracle_im2col(Oracle *o, const OStmt *s);
+void oracle_dp4a(Oracle *o, const OStmt *s);
+Val reduce_start(ReduceKind kind, DType t); // the kind's neutral value
+Val reduce_step(ReduceKind kind, DType t, bool nan, Val acc, Val v);
+// The deviation of acc after v was added: err, ev: of both; *mag: the sum of magnitudes so far.
+double reduce_err(ReduceKind kind, DType t, double err, Val v, double ev, double *mag);
+
+/* oracle_warp.c: what threads do with one another's values, each its own statement */
+bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f); // false: no such op
 
 /* oracle_gemm.c */
 void oracle_gemm(Oracle *o, const OStmt *s);

@@ -21,9 +21,10 @@ static ORegion *compile_region(Oracle *o, const Region *r) {
 static void compile_for(Oracle *o, OStmt *d, const Stmt *s) {
   d->loop = s->u.loop.loop;
   d->n = s->u.loop.nvars;
+  d->cond = s->u.loop.cond ? emu_compile(&o->c, s->u.loop.cond) : NULL;
   d->min = compile_all(o, s->u.loop.min, d->n);
   d->extent = compile_all(o, s->u.loop.extent, d->n);
-  d->slot = NEWN(o->c.arena, int, d->n);
+  d->slot = NEWN(o->c.arena, int, d->n + 1);
   for (int i = 0; i < d->n; i++) {
     bool uniform = d->min[i]->uniform && d->extent[i]->uniform && d->loop != LOOP_PARALLEL;
     d->slot[i] = emu_bind(&o->c, s->u.loop.var[i], uniform);
@@ -40,6 +41,7 @@ static void compile_op(Oracle *o, OStmt *d, const Stmt *s) {
     switch (info->arg[i].kind) {
     case ARG_EXPR: d->arg[i].e = a->expr ? emu_compile(&o->c, a->expr) : NULL; break;
     case ARG_INT: d->arg[i].i = a->i; break;
+    case ARG_TEXT: d->arg[i].s = a->text; break;
     default: d->arg[i].r = compile_region(o, a->region);
     }
   }

@@ -21,12 +21,13 @@ static int pick_first(Oracle *o, const Frame *f) {
   return -1;
 }
 
+enum { MAX_ROUNDS = 1 << 24 }; // of a while loop, before it is taken as endless
+
 static bool done(const Oracle *o) { return o->m.reports >= o->m.max_reports; }
 
 /* element access */
 
-// Offsets of n lanes in m at idx; the lanes that are in bounds.
-static uint32_t locate(Oracle *o, const Mem *m, Node **idx, const void *key, Span span,
+uint32_t oracle_locate(Oracle *o, const Mem *m, Node **idx, const void *key, Span span,
                        uint32_t mask, int n, int64_t *at) {
   Val v[LANES];
   uint32_t inside = mask;
@@ -54,7 +55,7 @@ void oracle_load(Machine *machine, const Node *x, uint32_t mask, int n, Val *out
   Oracle *o = (Oracle *)machine;
   const Mem *m = &o->mem[x->slot];
   int64_t at[LANES];
-  uint32_t inside = locate(o, m, x->idx, x, x->span, mask, n, at);
+  uint32_t inside = oracle_locate(o, m, x->idx, x, x->span, mask, n, at);
   Val safe = {0};
   if (m->safe && (mask & ~inside))
     safe = emu_cast(m->type, m->safe->type, emu_eval1(machine, m->safe));
@@ -97,7 +98,7 @@ typedef struct {
 } Pending;
 
 static void evaluate_store(Oracle *o, const OStmt *s, uint32_t mask, int n, Pending *p) {
-  p->inside = locate(o, s->mem, s->idx, s, s->span, mask, n, p->at);
+  p->inside = oracle_locate(o, s->mem, s->idx, s, s->span, mask, n, p->at);
   emu_eval(&o->m, s->value, mask, n, p->v, o->track ? p->err : NULL);
   for (int i = 0; i < n; i++) {
     if (!(mask >> i & 1)) continue;
@@ -130,27 +131,6 @@ static void exec_store(Oracle *o, const OStmt *s, const Frame *f) {
     if (f->mask[g]) commit_store(o, s, LANES, &pending[g]);
 }
 
-// Every active lane updates the element, one after the other.
-static void exec_atomic(Oracle *o, const OStmt *s, const Frame *f) {
-  const ORegion *r = s->arg[0].r;
-  const Node *value = s->arg[1].e;
-  for (int g = 0; g < f->ngroups; g++) {
-    if (!f->mask[g]) continue;
-    oracle_group(o, f, g);
-    int64_t at[LANES];
-    Val v[LANES];
-    double e[LANES] = {0};
-    uint32_t inside = locate(o, r->mem, r->min, s, s->span, f->mask[g], LANES, at);
-    emu_eval(&o->m, value, f->mask[g], LANES, v, o->track ? e : NULL);
-    for (int i = 0; i < LANES; i++) {
-      if (!(inside >> i & 1)) continue;
-      Val cast = emu_cast(r->mem->type, value->type, v[i]);
-      mem_atomic(r->mem, at[i], (AtomicFn)s->arg[2].i, cast,
-                 bound_cast(r->mem->type, value->type, cast, e[i]));
-    }
-  }
-}
-
 /* control */
 
 static void exec_if(Oracle *o, const OStmt *s, const Frame *f) {
@@ -177,15 +157,83 @@ static void exec_assume(Oracle *o, const OStmt *s, const Frame *f) {
   }
 }
 
+static void enter_loop(Oracle *o, OLoop *l) {
+  *l = (OLoop){.outer = o->loop};
+  o->loop = l;
+}
+
+// Once round the loop, for the threads that have not left it; false when none is there.
+static bool iterate(Oracle *o, const OStmt *body, const Frame *f) {
+  OLoop *l = o->loop;
+  memset(l->skipped, 0, sizeof l->skipped);
+  oracle_exec(o, body, f);
+  for (int g = 0; g < f->ngroups; g++)
+    if (f->mask[g] & ~l->left[g]) return true;
+  return false;
+}
+
+// The innermost loop is left, or this iteration of it, by the threads that get here.
+static void exec_jump(Oracle *o, const OStmt *s, const Frame *f) {
+  if (!o->loop) return; // the verifier's to refuse
+  o->loop->jumped = true;
+  for (int g = 0; g < f->ngroups; g++) {
+    if (s->op == OP_BREAK) o->loop->left[g] |= f->mask[g];
+    o->loop->skipped[g] |= f->mask[g];
+  }
+}
+
+// Statements in order, without the threads that have jumped on.
+static void exec_block(Oracle *o, const OStmt *s, const Frame *f) {
+  uint32_t mask[MAX_GROUPS];
+  Frame sub = *f;
+  for (int i = 0; i < s->n; i++) {
+    if (o->loop && o->loop->jumped) {
+      uint32_t any = 0;
+      for (int g = 0; g < f->ngroups; g++)
+        any |= mask[g] = f->mask[g] & ~(o->loop->skipped[g] | o->loop->left[g]);
+      if (!any) return;
+      sub.mask = mask;
+    }
+    oracle_exec(o, s->child[i], &sub);
+  }
+}
+
 static void exec_uniform_for(Oracle *o, const OStmt *s, const Frame *f) {
   if (pick_first(o, f) < 0) return;
   int slot = s->slot[0] >> 1;
   int64_t min = emu_eval_int(&o->m, s->min[0]), extent = emu_eval_int(&o->m, s->extent[0]);
+  OLoop loop;
+  enter_loop(o, &loop);
   for (int64_t i = 0; i < extent && !done(o); i++) {
     o->m.uni[slot].i = min + i;
     if (o->track) o->m.uni_err[slot] = 0;
-    oracle_exec(o, s->body, f);
+    if (!iterate(o, s->body, f)) break;
   }
+  o->loop = loop.outer;
+}
+
+static void exec_while(Oracle *o, const OStmt *s, const Frame *f) {
+  OLoop loop;
+  uint32_t mask[MAX_GROUPS];
+  Frame sub = *f;
+  memcpy(mask, f->mask, sizeof *mask * (size_t)f->ngroups);
+  sub.mask = mask;
+  enter_loop(o, &loop);
+  for (int64_t rounds = 0; !done(o); rounds++) {
+    uint32_t any = 0;
+    for (int g = 0; g < f->ngroups; g++) {
+      oracle_group(o, f, g);
+      mask[g] = emu_eval_mask(&o->m, s->cond, mask[g] & ~loop.left[g]);
+      any |= mask[g];
+    }
+    if (!any) break;
+    if (rounds == MAX_ROUNDS) {
+      EMU_FAIL(&o->m, s, DIAG_EMU_ENDLESS, s->span, MAX_ROUNDS);
+      break;
+    }
+    (void)iterate(o, s->body, &sub);
+  }
+  o->loop = loop.outer;
 }
 
 // Variable k of a loop (nested ones for k+1...) with bounds of each lane's own.
@@ -204,23 +252,27 @@ static void exec_lane_for(Oracle *o, const OStmt *s, const Frame *f, int k) {
   }
   uint32_t mask[MAX_GROUPS];
   Frame sub = *f;
+  OLoop loop;
   sub.mask = mask;
+  enter_loop(o, &loop);
   for (int64_t it = 0; !done(o); it++) {
     uint32_t any = 0;
     for (int g = 0; g < f->ngroups; g++) {
       oracle_group(o, f, g);
       mask[g] = 0;
       for (int i = 0; i < LANES; i++) {
-        if (!(f->mask[g] >> i & 1) || it >= extent[g][i].i) continue;
+        if (!((f->mask[g] & ~loop.left[g]) >> i & 1) || it >= extent[g][i].i) continue;
         mask[g] |= UINT32_C(1) << i;
         o->m.lane[slot][i].i = min[g][i].i + it;
         if (o->track) o->m.lane_err[slot][i] = 0;
       }
       any |= mask[g];
     }
-    if (!any) return;
+    if (!any) break;
+    memset(loop.skipped, 0, sizeof loop.skipped);
     exec_lane_for(o, s, &sub, k + 1);
   }
+  o->loop = loop.outer;
 }
 
 // Lets lane l take the l-th of the next iterations (row-major); returns how many there were. Lanes
@@ -253,6 +305,8 @@ static void exec_parallel(Oracle *o, const OStmt *s, const Frame *f) {
   sub.lane = NEWN(tmp, LaneVals, o->c.nlane);
   memcpy(sub.lane, f->lane, sizeof(LaneVals) * (size_t)o->c.nlane);
   if (o->track) sub.err = NEWN(tmp, LaneErrs, o->c.nlane);
+  OLoop *outer = o->loop;
+  o->loop = NULL;
   while (total > 0 && !done(o)) {
     oracle_group(o, &sub, 0);
     int n = next_iterations(o, s, min, extent, at, total);
@@ -260,11 +314,13 @@ static void exec_parallel(Oracle *o, const OStmt *s, const Frame *f) {
     oracle_exec(o, s->body, &sub);
     total -= n;
   }
+  o->loop = outer;
   arena_free(tmp);
 }
 
 static void exec_for(Oracle *o, const OStmt *s, const Frame *f) {
-  if (s->loop == LOOP_PARALLEL && !f->parallel) exec_parallel(o, s, f);
+  if (s->loop == LOOP_WHILE) exec_while(o, s, f);
+  else if (s->loop == LOOP_PARALLEL && !f->parallel) exec_parallel(o, s, f);
   else if (s->n == 1 && !(s->slot[0] & SLOT_LANE)) exec_uniform_for(o, s, f);
   else exec_lane_for(o, s, f, 0);
 }
@@ -272,17 +328,15 @@ static void exec_for(Oracle *o, const OStmt *s, const Frame *f) {
 void oracle_exec(Oracle *o, const OStmt *s, const Frame *f) {
   if (done(o)) return;
   switch (s->kind) {
-  case ST_BLOCK:
-    for (int i = 0; i < s->n; i++) oracle_exec(o, s->child[i], f);
-    return;
+  case ST_BLOCK: exec_block(o, s, f); return;
   case ST_FOR: exec_for(o, s, f); return;
   case ST_IF: exec_if(o, s, f); return;
   case ST_LET: exec_let(o, s, f); return;
   case ST_STORE: exec_store(o, s, f); return;
   case ST_ASSUME: exec_assume(o, s, f); return;
   case ST_OP:
-    if (s->op == OP_ATOMIC) exec_atomic(o, s, f);
-    else oracle_tile_op(o, s, f);
+    if (s->op == OP_BREAK || s->op == OP_CONTINUE) exec_jump(o, s, f);
+    else if (!oracle_exchange(o, s, f)) oracle_tile_op(o, s, f);
     return;
   }
 }

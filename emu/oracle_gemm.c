@@ -54,8 +54,12 @@ static double operand(DType t, Val v) {
 // Values (or deviations) of a matrix into [rows][cols] order by the given placement.
 typedef enum { TAKE_VALUE, TAKE_MAGNITUDE, TAKE_ERR, TAKE_BOTH } Take;
 
+static Val value_at(const Mem *m, int64_t at) {
+  return m->v ? m->v[at] : emu_read(m->type, m->raw, at);
+}
+
 static double take(const Mem *m, int64_t at, Take what) {
-  double x = operand(m->type, m->v[at]), e = m->err ? (double)m->err[at] : 0;
+  double x = operand(m->type, value_at(m, at)), e = m->err ? (double)m->err[at] : 0;
   switch (what) {
   case TAKE_VALUE: return x;
   case TAKE_MAGNITUDE: return fabs(x);
@@ -124,9 +128,10 @@ static void store_result(const Packed *p, const Matrix *c, bool clear, const dou
     for (int j = 0; j < p->n; j++) {
       int64_t at = c->box->base + i * c->row_stride + j * c->col_stride;
       int from = i * p->np + j;
-      Val old = m->v[at];
+      Val old = value_at(m, at), v = accumulate(m->type, clear, old, sum[from]);
       double ec = m->err && !clear ? (double)m->err[at] : 0;
-      m->v[at] = accumulate(m->type, clear, old, sum[from]);
+      if (m->v) m->v[at] = v;
+      else emu_write(m->type, m->raw, at, v);
       if (!m->err) continue;
       double e = gemm_err(p, m->type, clear ? 0 : old.f, ec, spread[from], carried[from]);
       m->err[at] = (float)(e * (1 + 0x1p-20));

@@ -63,6 +63,8 @@ void mem_atomic(Mem *m, int64_t at, AtomicFn fn, Val v, double err) {
 void mem_reset(Mem *m) {
   Val poison = emu_poison(m->type);
   int64_t n = m->elems * m->copies;
-  for (int64_t i = 0; i < n; i++) m->v[i] = poison;
+  for (int64_t i = 0; i < n; i++)
+    if (m->v) m->v[i] = poison;
+    else emu_write(m->type, m->raw, i, poison);
   if (m->err) memset(m->err, 0, sizeof *m->err * (size_t)n);
 }

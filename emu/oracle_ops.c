@@ -169,6 +169,13 @@ static void run_once(Oracle *o, const OStmt *s) {
   case OP_FILL: fill(o, s); break;
   case OP_GEMM: oracle_gemm(o, s); break;
   case OP_ATOMIC_TILE: transfer(o, s, s->arg[0].r, s->arg[1].r, (int)s->arg[2].i); break;
+  case OP_REDUCE: oracle_reduce(o, s); break;
+  case OP_SCAN: oracle_scan(o, s); break;
+  case OP_REDUCER_FINALIZE: oracle_finalize(o, s); break;
+  case OP_TEST: oracle_test(o, s); break;
+  case OP_IM2COL: oracle_im2col(o, s); break;
+  case OP_DP4A: oracle_dp4a(o, s); break;
+  case OP_SYNC_WARP:
   case OP_SYNC:         // lockstep: every statement is a barrier
   case OP_ASYNC_COMMIT: // and every copy completes at once
   case OP_ASYNC_WAIT: break;
@@ -181,8 +188,8 @@ static void run_once(Oracle *o, const OStmt *s) {
 static bool touches_local(const OStmt *s) {
   const OpInfo *info = op_info(s->op);
   for (int i = 0; i < info->nargs; i++) {
-    bool region = info->arg[i].kind != ARG_EXPR && info->arg[i].kind != ARG_INT;
-    if (region && s->arg[i].r && s->arg[i].r->mem->buf->scope == SC_LOCAL) return true;
+    if (arg_is_region(info->arg[i].kind) && s->arg[i].r && s->arg[i].r->mem->buf->scope == SC_LOCAL)
+      return true;
   }
   return false;
 }

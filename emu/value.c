@@ -183,19 +183,33 @@ void emu_write(DType t, void *base, int64_t i, Val v) {
   emu_write_run(t, (char *)base + i * (dt_bits(t) / 8), 1, &v);
 }
 
-Val emu_atomic(DType t, AtomicFn fn, Val old, Val v) {
-  if (dt_is_float(t)) {
-    switch (fn) {
-    case ATOMIC_ADD: return emu_float(emu_round(t, old.f + v.f));
-    case ATOMIC_MAX: return emu_float(fmax(old.f, v.f));
-    case ATOMIC_MIN: return emu_float(fmin(old.f, v.f));
-    }
+Val emu_bits(DType to, DType from, Val v) {
+  uint8_t raw[8] = {0};
+  emu_write(from, raw, 0, v);
+  return emu_read(to, raw, 0);
+}
+
+static Val float_atomic(DType t, AtomicFn fn, Val old, Val v) {
+  switch (fn) {
+  case ATOMIC_ADD: return emu_float(emu_round(t, old.f + v.f));
+  case ATOMIC_MAX: return emu_float(fmax(old.f, v.f));
+  case ATOMIC_MIN: return emu_float(fmin(old.f, v.f));
+  case ATOMIC_SET: return v;
+  default: die("atomic function %d of floats", (int)fn);
   }
+}
+
+Val emu_atomic(DType t, AtomicFn fn, Val old, Val v) {
+  if (dt_is_float(t)) return float_atomic(t, fn, old, v);
   bool less = t == DT_U64 ? (uint64_t)old.i < (uint64_t)v.i : old.i < v.i;
   switch (fn) {
   case ATOMIC_ADD: return emu_int(emu_wrap(t, (int64_t)((uint64_t)old.i + (uint64_t)v.i)));
   case ATOMIC_MAX: return less ? v : old;
   case ATOMIC_MIN: return less ? old : v;
+  case ATOMIC_AND: return emu_int(old.i & v.i);
+  case ATOMIC_OR: return emu_int(old.i | v.i);
+  case ATOMIC_XOR: return emu_int(old.i ^ v.i);
+  case ATOMIC_SET: return v;
   }
   die("unknown atomic function %d", (int)fn);
 }

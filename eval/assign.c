@@ -7,7 +7,9 @@
 
 void ev_store(Ev *ev, Buffer *b, Expr **idx, Val v, Span at) {
   if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, at, "a store");
-  ev_emit(ev, st_store(ev->arena, b, idx, b->ndim, dev_expr(ev, v, at), at));
+  Expr *x = dev_expr(ev, v, at);
+  if (ev_reducer_store(ev, b, idx, x, at)) return;
+  ev_emit(ev, st_store(ev->arena, b, idx, b->ndim, x, at));
 }
 
 static void store_var(Ev *ev, Buffer *b, Val v, Span at) {

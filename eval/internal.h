@@ -291,6 +291,11 @@ struct RtBlock {
 };
 
 typedef struct {
+  const Buffer *buf;
+  ReduceKind kind;
+} ReducerInfo;
+
+typedef struct {
   Program *program;
   Kernel *kernel; // NULL outside T.Kernel
   Stmt *block;    // where statements go
@@ -301,6 +306,7 @@ typedef struct {
   VEC(Buffer *) empties; // T.empty
   int ndims, dims[3];   // threads as given
   const char *symbol;
+  VEC(ReducerInfo) reducers; // T.alloc_reducer
 } Trace;
 
 /* ------------------------------------------------------------------ the interpreter */
@@ -577,6 +583,14 @@ bool side_of(Ev *ev, Val v, Span at, Side *out); // false: v names no storage
 void copy_legalize(Ev *ev, Side *src, Side *dst, Span at, Region **rs, Region **rd);
 Region *side_region(Ev *ev, Side *s, Span at); // all of it; an element for an address
 void region_check(Ev *ev, const Region *r, Span at); // constants within a local tile
+void need_tile_place(Ev *ev, Call *c); // not in a loop over elements, or an error
+Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at);
+// An array of n elements of each thread, for the result of a statement; its first element.
+Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out);
+// `r[i] = r[i] op x` of a reducer in a loop over elements becomes an update; false: a plain store.
+bool ev_reducer_store(Ev *ev, Buffer *b, Expr **idx, Expr *value, Span at);
+Val view_tensor(Ev *ev, Call *c, DType t); // T.Tensor over existing storage
+Expr *type_edge(Ev *ev, DType t, bool max, bool infinite); // largest or smallest value of a type
 void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at);
 void kernel_leave(Ev *ev);
 void shape_of(Ev *ev, Val v, Span at, int *n, Val **out);

@@ -52,6 +52,7 @@ static Val buffer_attr(Ev *ev, Val v, const char *name) {
   if (!strcmp(name, "dtype")) return v_dtype(b->dtype);
   if (!strcmp(name, "ndim")) return v_int(b->ndim);
   if (!strcmp(name, "name")) return v_str(ev, b->name ? b->name : "");
+  if (!strcmp(name, "data")) return v;
   if (!strcmp(name, "strides"))
     return b->strides ? shape_tuple(ev, b->ndim, b->strides) : row_major(ev, b);
   return (Val){.kind = V_UNSET};

@@ -155,7 +155,7 @@ void copy_legalize(Ev *ev, Side *src, Side *dst, Span at, Region **rs, Region **
 
 /* ------------------------------------------------------------------ handlers */
 
-static void need_tile_place(Ev *ev, Call *c) {
+void need_tile_place(Ev *ev, Call *c) {
   for (RtBlock *r = ev->trace->rt; r; r = r->outer) {
     if (r->elements) ev_fail(ev, DIAG_TILE_IN_LOOP, c->span, c->fn->name);
   }
@@ -201,80 +201,3 @@ static Val fill(Ev *ev, Call *c, Val value, Span at) {
 
 Val t_clear(Ev *ev, Call *c) { return fill(ev, c, v_int(0), c->span); }
 Val t_fill(Ev *ev, Call *c) { return fill(ev, c, c->arg[1], c->at[1]); }
-
-/* ------------------------------------------------------------------ atomics */
-
-static bool has_atomics(DType t) {
-  return t == DT_F16 || t == DT_BF16 || t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_U32 ||
-         t == DT_I64 || t == DT_U64;
-}
-
-static void check_order(Ev *ev, Call *c) {
-  if (!arg_given(c, 2)) return;
-  bool relaxed = c->arg[2].kind == V_STR ? !strcmp(c->arg[2].str->data, "relaxed")
-                                         : arg_int(ev, c, 2, 0) == 0;
-  if (!relaxed) ev_fail(ev, DIAG_MEMORY_ORDER, c->at[2], v_brief(ev, c->arg[2]));
-}
-
-static void one_atomic(Ev *ev, Side *dst, Expr **min, Expr *value, AtomicFn fn, Stmt *into,
-                       Span at) {
-  Side el = *dst;
-  el.min = min;
-  el.extent = NULL;
-  Region *r = side_region(ev, &el, at);
-  value = ex_at(ex_cast(ev->arena, dst->buf->dtype, value), at);
-  st_add(ev->arena, into, st_op(ev->arena, OP_ATOMIC, at, r, value, (int64_t)fn));
-}
-
-// The same value into every element of a region: once, by the block, also where it is one element.
-static void spread_atomic(Ev *ev, Side *dst, Expr *value, AtomicFn fn, Span at) {
-  Arena *a = ev->arena;
-  Var *var[8];
-  Expr *min[8], *extent[8], **at_el = arena_copy(a, dst->min, sizeof *dst->min * (size_t)dst->n);
-  int n = 0;
-  for (int i = 0; i < dst->n; i++) {
-    bool one = !n && i == dst->n - 1;
-    if (ex_is(dst->extent[i], 1) && !one) continue;
-    var[n] = var_new(a, arena_printf(a, "i%d", n), DT_INDEX, VAR_LOOP, at);
-    min[n] = ex_index(a, 0);
-    extent[n] = dst->extent[i];
-    at_el[i] = ex_at(ex_add(a, dst->min[i], ex_var(a, var[n])), at);
-    n++;
-  }
-  Stmt *body = st_block(a, at);
-  one_atomic(ev, dst, at_el, value, fn, body, at);
-  ev_emit(ev, st_for_n(a, LOOP_PARALLEL, n, var, min, extent, body, at));
-}
-
-static Val atomic(Ev *ev, Call *c, AtomicFn fn) {
-  need_kernel(ev, c);
-  check_order(ev, c);
-  if (arg_bool(ev, c, 3, false))
-    ev_fail(ev, DIAG_UNSUPPORTED, c->at[3],
-            arena_printf(ev->arena, "T.%s(return_prev=True)", c->fn->name));
-  Side dst, src;
-  if (!side_of(ev, c->arg[0], c->at[0], &dst))
-    ev_fail(ev, DIAG_COPY_OPERAND, c->at[0], "destination", v_kind(ev, c->arg[0]));
-  if (level(dst.buf) == 2) ev_fail(ev, DIAG_ATOMIC_SCOPE, c->at[0], buf_name(dst.buf));
-  if (!has_atomics(dst.buf->dtype))
-    ev_fail(ev, DIAG_EV_ATOMIC_TYPE, c->at[0], c->fn->name, dt_name(dst.buf->dtype));
-  bool storage = side_of(ev, c->arg[1], c->at[1], &src);
-  if (!dst.extent && (!storage || !src.extent)) {
-    one_atomic(ev, &dst, dst.min, dev_expr(ev, c->arg[1], c->at[1]), fn, ev->trace->block, c->span);
-    return v_none();
-  }
-  need_tile_place(ev, c);
-  if (!storage) {
-    region_check(ev, side_region(ev, &dst, c->span), c->span);
-    spread_atomic(ev, &dst, dev_expr(ev, c->arg[1], c->at[1]), fn, c->span);
-    return v_none();
-  }
-  Region *rs, *rd;
-  copy_legalize(ev, &src, &dst, c->span, &rs, &rd);
-  ev_emit(ev, st_op(ev->arena, OP_ATOMIC_TILE, c->span, rd, rs, (int64_t)fn));
-  return v_none();
-}
-
-Val t_atomic_add(Ev *ev, Call *c) { return atomic(ev, c, ATOMIC_ADD); }
-Val t_atomic_max(Ev *ev, Call *c) { return atomic(ev, c, ATOMIC_MAX); }
-Val t_atomic_min(Ev *ev, Call *c) { return atomic(ev, c, ATOMIC_MIN); }

@@ -160,19 +160,19 @@ static double float_max(DType t) {
   }
 }
 
+Expr *type_edge(Ev *ev, DType t, bool max, bool infinite) {
+  if (dt_is_float(t)) {
+    double most = infinite && has_infinity(t) && t != DT_E5M2 ? INFINITY : float_max(t);
+    return ex_float(ev->arena, t, max ? most : -most);
+  }
+  if (t == DT_BOOL) return ex_bool(ev->arena, max);
+  uint64_t top = ~(uint64_t)0 >> (64 - dt_bits(t) + dt_is_signed(t));
+  return ex_int(ev->arena, t, (int64_t)(max ? top : dt_is_signed(t) ? ~top : 0));
+}
+
 Val t_limit(Ev *ev, Call *c) {
   DType t = arg_dtype(ev, c, 0, DT_F32);
-  bool max = !strcmp(c->fn->name, "max_value");
-  Expr *x;
-  if (dt_is_float(t)) {
-    x = ex_float(ev->arena, t, max ? float_max(t) : -float_max(t));
-  } else if (t == DT_BOOL) {
-    x = ex_bool(ev->arena, max);
-  } else {
-    int bits = dt_bits(t);
-    uint64_t top = ~(uint64_t)0 >> (64 - bits + dt_is_signed(t));
-    x = ex_int(ev->arena, t, (int64_t)(max ? top : dt_is_signed(t) ? ~top : 0));
-  }
+  Expr *x = type_edge(ev, t, !strcmp(c->fn->name, "max_value"), false);
   return v_expr(ex_at(x, c->span), 1);
 }
 

@@ -31,7 +31,7 @@ Val t_tensor(Ev *ev, Call *c) {
   Val *shape;
   shape_of(ev, c->arg[0], c->at[0], &n, &shape);
   DType t = arg_dtype(ev, c, 1, DT_F32);
-  arg_refuse(ev, c, 2, "a T.Tensor over existing storage");
+  if (arg_given(c, 2)) return view_tensor(ev, c, t);
   if (arg_given(c, 3) && strcmp(arg_str(ev, c, 3, ""), "global"))
     ev_fail(ev, DIAG_UNSUPPORTED, c->at[3], "T.Tensor(scope=)");
   return tensor_type(ev, c, n, shape, NULL, t);
@@ -133,7 +133,7 @@ Val t_alloc_global(Ev *ev, Call *c) {
   return v_buffer(b);
 }
 
-static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) {
+Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) {
   need_kernel(ev, c);
   int n;
   Val *dims;
@@ -152,10 +152,18 @@ static Buffer *alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) 
   return b;
 }
 
+Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out) {
+  Expr *extent = ex_index(ev->arena, n), *zero = ex_index(ev->arena, 0);
+  Buffer *b = buf_new(ev->arena, name, t, SC_LOCAL, &extent, 1, at);
+  vec_push(ev->arena, &ev->trace->kernel->buffers, b);
+  *out = region_whole(ev->arena, b);
+  return v_expr(ex_at(ex_load(ev->arena, b, &zero, 1), at), 2);
+}
+
 static Val alloc_tile(Ev *ev, Call *c, Scope scope, const char *a, const char *b) {
   const char *s = arg_str(ev, c, 2, a);
   if (strcmp(s, a) && strcmp(s, b)) ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, s, a);
-  return v_buffer(alloc(ev, c, scope, arg_dtype(ev, c, 1, DT_F32), c->arg[0], c->at[0]));
+  return v_buffer(ev_alloc(ev, c, scope, arg_dtype(ev, c, 1, DT_F32), c->arg[0], c->at[0]));
 }
 
 Val t_alloc_shared(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_SHARED, "shared.dyn", "shared"); }
@@ -165,7 +173,7 @@ Val t_alloc_fragment(Ev *ev, Call *c) {
 Val t_alloc_local(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_LOCAL, "local", "local"); }
 
 Val t_alloc_var(Ev *ev, Call *c) {
-  Buffer *b = alloc(ev, c, SC_LOCAL, arg_dtype(ev, c, 0, DT_F32), v_int(1), c->span);
+  Buffer *b = ev_alloc(ev, c, SC_LOCAL, arg_dtype(ev, c, 0, DT_F32), v_int(1), c->span);
   if (arg_given(c, 1)) {
     if (c->arg[1].kind == V_STR)
       ev_fail(ev, DIAG_SCOPE, c->at[1], c->fn->name, c->arg[1].str->data, "local.var");

@@ -31,9 +31,10 @@ static void loads_in_slot(void *ctx, Expr **slot) { ex_walk(*slot, load_access, 
 
 // Does the op overwrite its `update` operand without reading it? (gemm with a constant true clear)
 static bool overwrites(const Stmt *s) {
-  if (s->u.op.op != OP_GEMM) return false;
+  OpCode op = s->u.op.op;
+  if (op != OP_GEMM && op != OP_REDUCE) return false;
   int64_t clear;
-  Expr *x = s->u.op.arg[op_arg(OP_GEMM, "clear")].expr;
+  Expr *x = s->u.op.arg[op_arg(op, "clear")].expr;
   return x && ex_const(x, &clear) && clear;
 }
 
@@ -46,7 +47,7 @@ static void op_accesses(Visit *v, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
-    if (kind == ARG_EXPR || kind == ARG_INT || !s->u.op.arg[i].region) continue;
+    if (!arg_is_region(kind) || !s->u.op.arg[i].region) continue;
     Region r = *s->u.op.arg[i].region;
     bool late = reads_late(s, i);
     switch (kind) {

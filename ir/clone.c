@@ -32,6 +32,7 @@ static Buffer *clone_buffer(Clone *c, Buffer *b) {
   if (n) return n;
   n = arena_copy(c->arena, b, sizeof *b);
   ptrmap_set(c->map, b, n);
+  n->base = clone_buffer(c, b->base);
   n->name = arena_str(c->arena, b->name);
   n->shape = clone_list(c, b->shape, b->ndim);
   n->strides = clone_list(c, b->strides, b->ndim);
@@ -54,7 +55,8 @@ static Expr *clone_expr(Clone *c, const Expr *x) {
     n->u.bin.a = clone_expr(c, x->u.bin.a);
     n->u.bin.b = clone_expr(c, x->u.bin.b);
     break;
-  case EX_CAST: n->u.cast = clone_expr(c, x->u.cast); break;
+  case EX_CAST:
+  case EX_BITCAST: n->u.cast = clone_expr(c, x->u.cast); break;
   case EX_SELECT:
     n->u.sel.cond = clone_expr(c, x->u.sel.cond);
     n->u.sel.yes = clone_expr(c, x->u.sel.yes);
@@ -76,13 +78,16 @@ static Region *clone_region(Clone *c, const Region *r) {
   return n;
 }
 
+static const char *clone_str(Clone *c, const char *s) { return s ? arena_str(c->arena, s) : NULL; }
+
 static void clone_op(Clone *c, Stmt *n) {
   const OpInfo *info = op_info(n->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     Arg *arg = &n->u.op.arg[i];
-    if (info->arg[i].kind == ARG_INT) continue;
-    if (info->arg[i].kind == ARG_EXPR) arg->expr = clone_expr(c, arg->expr);
-    else arg->region = clone_region(c, arg->region);
+    ArgKind kind = info->arg[i].kind;
+    if (kind == ARG_EXPR) arg->expr = clone_expr(c, arg->expr);
+    else if (kind == ARG_TEXT) arg->text = clone_str(c, arg->text);
+    else if (arg_is_region(kind)) arg->region = clone_region(c, arg->region);
   }
 }
 
@@ -94,6 +99,7 @@ static void clone_loop(Clone *c, Stmt *n) {
   n->u.loop.extent = clone_list(c, n->u.loop.extent, nvars);
   n->u.loop.var = arena_copy(c->arena, n->u.loop.var, sizeof *n->u.loop.var * (size_t)nvars);
   for (int i = 0; i < nvars; i++) n->u.loop.var[i] = clone_var(c, n->u.loop.var[i]);
+  n->u.loop.cond = clone_expr(c, n->u.loop.cond);
   n->u.loop.body = clone_stmt(c, n->u.loop.body);
 }
 
@@ -142,8 +148,6 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
   n->body = clone_stmt(c, k->body);
   return n;
 }
-
-static const char *clone_str(Clone *c, const char *s) { return s ? arena_str(c->arena, s) : NULL; }
 
 Program *ir_clone(Arena *a, const Program *p) {
   Clone c = {a, ptrmap_new(a)};

@@ -225,6 +225,15 @@ Expr *ex_cast(Arena *a, DType t, Expr *x) {
   return r;
 }
 
+Expr *ex_bitcast(Arena *a, DType t, Expr *x) {
+  if (dt_bits(t) != dt_bits(x->type)) die("bits of %s as %s", dt_name(x->type), dt_name(t));
+  if (x->type == t) return x;
+  if (x->kind == EX_BITCAST) return ex_bitcast(a, t, x->u.cast);
+  Expr *r = node(a, EX_BITCAST, t);
+  r->u.cast = x;
+  return r;
+}
+
 Expr *ex_select(Arena *a, Expr *cond, Expr *yes, Expr *no) {
   cond = ex_cast(a, DT_BOOL, cond);
   DType t = dt_promote(yes->type, no->type);

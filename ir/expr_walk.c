@@ -38,7 +38,8 @@ bool ex_equal(const Expr *x, const Expr *y) {
   case EX_BINARY:
     return x->u.bin.op == y->u.bin.op && ex_equal(x->u.bin.a, y->u.bin.a) &&
            ex_equal(x->u.bin.b, y->u.bin.b);
-  case EX_CAST: return ex_equal(x->u.cast, y->u.cast);
+  case EX_CAST:
+  case EX_BITCAST: return ex_equal(x->u.cast, y->u.cast);
   case EX_SELECT:
     return ex_equal(x->u.sel.cond, y->u.sel.cond) && ex_equal(x->u.sel.yes, y->u.sel.yes) &&
            ex_equal(x->u.sel.no, y->u.sel.no);
@@ -79,6 +80,10 @@ static Expr *replace_children(Arena *a, Expr *x, Mapper map, void *ctx) {
   case EX_CAST: {
     Expr *p = ex_replace(a, x->u.cast, map, ctx);
     return p == x->u.cast ? x : ex_cast(a, x->type, p);
+  }
+  case EX_BITCAST: {
+    Expr *p = ex_replace(a, x->u.cast, map, ctx);
+    return p == x->u.cast ? x : ex_bitcast(a, x->type, p);
   }
   case EX_SELECT: {
     Expr *c = ex_replace(a, x->u.sel.cond, map, ctx), *p = ex_replace(a, x->u.sel.yes, map, ctx);
@@ -129,7 +134,8 @@ bool ex_uses(const Expr *x, const Var *v) {
     return false;
   case EX_UNARY: return ex_uses(x->u.un.a, v);
   case EX_BINARY: return ex_uses(x->u.bin.a, v) || ex_uses(x->u.bin.b, v);
-  case EX_CAST: return ex_uses(x->u.cast, v);
+  case EX_CAST:
+  case EX_BITCAST: return ex_uses(x->u.cast, v);
   case EX_SELECT:
     return ex_uses(x->u.sel.cond, v) || ex_uses(x->u.sel.yes, v) || ex_uses(x->u.sel.no, v);
   case EX_MATH:
@@ -153,7 +159,8 @@ void ex_walk(Expr *x, void (*f)(void *ctx, Expr *x), void *ctx) {
     ex_walk(x->u.bin.a, f, ctx);
     ex_walk(x->u.bin.b, f, ctx);
     break;
-  case EX_CAST: ex_walk(x->u.cast, f, ctx); break;
+  case EX_CAST:
+  case EX_BITCAST: ex_walk(x->u.cast, f, ctx); break;
   case EX_SELECT:
     ex_walk(x->u.sel.cond, f, ctx);
     ex_walk(x->u.sel.yes, f, ctx);

@@ -84,6 +84,7 @@ typedef enum {
              // to nearest even (fp8: saturates to finite); int->int wraps; anything->bool is != 0
   EX_SELECT, // only the taken side is evaluated
   EX_MATH,
+  EX_BITCAST, // u.cast: the same bits as a type of equal width
 } ExprKind;
 
 struct Expr {
@@ -107,7 +108,7 @@ struct Expr {
       BinOp op;
       Expr *a, *b; // of one type (shifts, and/or included)
     } bin;
-    Expr *cast;
+    Expr *cast; // BITCAST too
     struct {
       Expr *cond, *yes, *no;
     } sel;
@@ -130,6 +131,7 @@ Expr *ex_load(Arena *a, Buffer *b, Expr **idx, int n);
 Expr *ex_un(Arena *a, UnOp op, Expr *x);
 Expr *ex_bin(Arena *a, BinOp op, Expr *x, Expr *y); // inserts casts to dt_promote when types differ
 Expr *ex_cast(Arena *a, DType t, Expr *x);
+Expr *ex_bitcast(Arena *a, DType t, Expr *x); // of equal width, or a bug
 Expr *ex_select(Arena *a, Expr *cond, Expr *yes, Expr *no);
 Expr *ex_math(Arena *a, MathFn fn, Expr **args, int n);
 Expr *ex_add(Arena *a, Expr *x, Expr *y);
@@ -165,6 +167,8 @@ struct Buffer {
   int align;      // global: bytes the base address is a multiple of (16 unless declared otherwise)
   Layout *layout; // fixed by annotation or by the layout pass; NULL while free
   int64_t offset; // shared: byte offset in the block's shared memory, by the smem pass; -1 before
+  Buffer *base;   // whose storage this one names too, from its start on, perhaps as another dtype;
+                  // NULL: storage of its own. A base has none itself
 };
 
 // A box of a buffer: per dimension [min, min + extent).
@@ -186,7 +190,16 @@ typedef enum {
 
 typedef enum { LEVEL_TILE = 1, LEVEL_THREAD = 2, LEVEL_BOTH = 3 } Level;
 typedef enum { SYNC_NONE, SYNC_WARP, SYNC_BLOCK, SYNC_COMMIT, SYNC_WAIT } SyncClass;
-typedef enum { ARG_READ, ARG_WRITE, ARG_UPDATE, ARG_ATOMIC, ARG_ASYNC, ARG_EXPR, ARG_INT } ArgKind;
+typedef enum {
+  ARG_READ,
+  ARG_WRITE,
+  ARG_UPDATE,
+  ARG_ATOMIC,
+  ARG_ASYNC,
+  ARG_EXPR,
+  ARG_INT,
+  ARG_TEXT
+} ArgKind;
 
 enum { OP_MAX_ARGS = 8 };
 
@@ -206,15 +219,40 @@ typedef struct {
 const OpInfo *op_info(OpCode op); // parsed from ops.def
 bool op_find(const char *name, OpCode *out);
 int op_arg(OpCode op, const char *name); // position of an operand by name; dies when absent
+bool arg_is_region(ArgKind kind);
 
 typedef union {
   Region *region;
   Expr *expr;
   int64_t i;
+  const char *text;
 } Arg;
 
 typedef enum { POLICY_SQUARE, POLICY_FULL_ROW, POLICY_FULL_COL } GemmPolicy;
-typedef enum { ATOMIC_ADD, ATOMIC_MAX, ATOMIC_MIN } AtomicFn;
+typedef enum {
+  ATOMIC_ADD,
+  ATOMIC_MAX,
+  ATOMIC_MIN,
+  ATOMIC_AND,
+  ATOMIC_OR,
+  ATOMIC_XOR,
+  ATOMIC_SET
+} AtomicFn;
+typedef enum { ORDER_RELAXED, ORDER_CONSUME, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
+               ORDER_SEQ_CST } MemoryOrder;
+// How values are combined; on floats a number wins over a NaN unless the op says nan.
+typedef enum {
+  RED_SUM,
+  RED_ABSSUM, // of absolute values
+  RED_MAX,
+  RED_MIN,
+  RED_ABSMAX,
+  RED_BITAND,
+  RED_BITOR,
+  RED_BITXOR
+} ReduceKind;
+typedef enum { SHUFFLE_INDEX, SHUFFLE_XOR, SHUFFLE_UP, SHUFFLE_DOWN } ShuffleMode;
+typedef enum { VOTE_ANY, VOTE_ALL, VOTE_BALLOT, VOTE_COUNT } VoteKind;
 
 /* ------------------------------------------------------------------ statements */
 
@@ -234,6 +272,7 @@ typedef enum {
   LOOP_VECTORIZED, // iterations touch consecutive elements; order irrelevant
   LOOP_PARALLEL,   // several variables; iterations independent; spread over the threads (TILE)
   LOOP_PIPELINED,  // serial meaning; num_stages asks for overlap (TILE, before `pipeline`)
+  LOOP_WHILE,      // no variables: while cond holds, each thread for itself
 } LoopKind;
 
 typedef VEC(Stmt *) StmtVec;
@@ -245,9 +284,10 @@ struct Stmt {
     StmtVec block;
     struct {
       LoopKind loop;
-      int nvars; // 1 unless LOOP_PARALLEL
+      int nvars; // 1 unless LOOP_PARALLEL, LOOP_WHILE
       Var **var;
       Expr **min, **extent; // extent <= 0: no iterations
+      Expr *cond; // LOOP_WHILE, else NULL
       Stmt *body;
       int num_stages; // LOOP_PIPELINED
       int unroll;     // LOOP_UNROLL: 0 fully, else the factor
@@ -286,8 +326,10 @@ Stmt *st_for_n(Arena *a, LoopKind kind, int nvars, Var **v, Expr **min, Expr **e
 Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span);
 Stmt *st_let(Arena *a, Var *v, Expr *value, Span span);
 Stmt *st_store(Arena *a, Buffer *b, Expr **idx, int n, Expr *value, Span span);
-// The operands in table order: Region*, Expr*, int64_t.
+Stmt *st_while(Arena *a, Expr *cond, Stmt *body, Span span);
+// The operands in table order: Region*, Expr*, int64_t, const char*.
 Stmt *st_op(Arena *a, OpCode op, Span span, ...);
+Stmt *st_atomic(Arena *a, Span span, Region *dst, Expr *value, int64_t fn); // relaxed
 Stmt *st_assume(Arena *a, Expr *cond, Span span);
 Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span);
 Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n,
@@ -295,6 +337,7 @@ Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shap
 Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
 Region *region_whole(Arena *a, Buffer *b);
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
+const Buffer *buf_root(const Buffer *b); // whose storage it names: its base, or itself
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
@@ -347,7 +390,7 @@ typedef struct {
   int threads;
   Var *block[3];    // hardware block indices
   Var *thread;
-  VEC(Buffer *) buffers; // shared, fragment and local ones, in order of declaration
+  VEC(Buffer *) buffers; // shared, fragment and local ones, and views; in order of declaration
   Stmt *body;       // ST_BLOCK
   Level level;
   int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass

@@ -36,7 +36,7 @@ static OpInfo infos[OP_COUNT];
 static char names[OP_COUNT][OP_MAX_ARGS][16];
 
 static void parse_operands(int op) {
-  static const char kinds[] = "rwuxaei"; // order of ArgKind
+  static const char kinds[] = "rwuxaeis"; // order of ArgKind
   OpInfo *info = &infos[op];
   for (const char *p = table[op].operands; *p;) {
     const char *kind = strchr(kinds, *p);
@@ -75,6 +75,8 @@ bool op_find(const char *name, OpCode *out) {
   }
   return false;
 }
+
+bool arg_is_region(ArgKind kind) { return kind < ARG_EXPR; }
 
 int op_arg(OpCode op, const char *name) {
   const OpInfo *info = op_info(op);

@@ -13,6 +13,7 @@ static void print_buffer_tail(Printer *p, const Buffer *b) {
     buf_puts(p->out, " strides ");
     print_list(p, b->strides, b->ndim);
   }
+  if (b->base) buf_printf(p->out, " of %s", printer_name(p, b->base, b->base->name));
   if (b->align != 16) buf_printf(p->out, " align %d", b->align);
   if (b->safe) {
     buf_puts(p->out, " safe ");

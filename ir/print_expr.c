@@ -141,6 +141,11 @@ void print_expr(Printer *p, const Expr *x, int outer) {
   case EX_SELECT:
     print_call(p, "select", (Expr *[]){x->u.sel.cond, x->u.sel.yes, x->u.sel.no}, 3);
     break;
+  case EX_BITCAST:
+    buf_printf(p->out, "bits(%s, ", dt_name(x->type));
+    print_expr(p, x->u.cast, 0);
+    buf_putc(p->out, ')');
+    break;
   case EX_MATH: print_call(p, word_math(x->u.math.fn, NULL), x->u.math.arg, x->u.math.n); break;
   }
 }

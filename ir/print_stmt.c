@@ -30,6 +30,13 @@ static void print_type(Printer *p, const Var *v, DType usual) {
   if (v->type != usual) buf_printf(p->out, " : %s", dt_name(v->type));
 }
 
+static void print_while(Printer *p, const Stmt *s, int indent) {
+  buf_puts(p->out, "while ");
+  print_expr(p, s->u.loop.cond, 0);
+  print_block(p, s->u.loop.body, indent);
+  print_end(p, s);
+}
+
 static void print_loop(Printer *p, const Stmt *s, int indent) {
   int n = s->u.loop.nvars, mark = p->active.len;
   Buf head = {0}, *out = p->out;
@@ -71,6 +78,16 @@ static void print_if(Printer *p, const Stmt *s, int indent) {
   print_end(p, s);
 }
 
+// Is there an operand to print? An optional attribute of 0 is as good as none.
+static bool given(const OpInfo *info, int i, const Arg *arg) {
+  switch (info->arg[i].kind) {
+  case ARG_INT: return arg->i || !info->arg[i].optional;
+  case ARG_EXPR: return arg->expr != NULL;
+  case ARG_TEXT: return arg->text != NULL;
+  default: return arg->region != NULL;
+  }
+}
+
 static void print_op(Printer *p, const Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   buf_printf(p->out, "%s(", info->name);
@@ -78,9 +95,10 @@ static void print_op(Printer *p, const Stmt *s) {
   for (int i = 0; i < info->nargs; i++) {
     const Arg *arg = &s->u.op.arg[i];
     ArgKind kind = info->arg[i].kind;
-    if (kind == ARG_EXPR ? !arg->expr : kind != ARG_INT && !arg->region) continue;
+    if (!given(info, i, arg)) continue;
     buf_printf(p->out, "%s%s=", first ? "" : ", ", info->arg[i].name);
     if (kind == ARG_INT) buf_printf(p->out, "%lld", (long long)arg->i);
+    else if (kind == ARG_TEXT) print_string(p->out, arg->text);
     else if (kind == ARG_EXPR) print_expr(p, arg->expr, 0);
     else print_region(p, arg->region);
     first = false;
@@ -106,7 +124,10 @@ void print_stmt(Printer *p, const Stmt *s, int indent) {
     buf_puts(p->out, "block");
     print_block(p, s, indent);
     break;
-  case ST_FOR: print_loop(p, s, indent); return;
+  case ST_FOR:
+    if (s->u.loop.loop == LOOP_WHILE) print_while(p, s, indent);
+    else print_loop(p, s, indent);
+    return;
   case ST_IF: print_if(p, s, indent); return;
   case ST_LET: print_let(p, s); break;
   case ST_STORE:

@@ -14,6 +14,8 @@ static void buffer_tail(Reader *r, Buffer *b) {
       if (n != b->ndim)
         read_fail(r, DIAG_IR_COUNT, at, b->name,
                   arena_printf(r->arena, "has %d dimensions, but %d strides", b->ndim, n));
+    } else if (read_accept(r, "of")) {
+      b->base = read_buffer_name(r);
     } else if (read_accept(r, "align")) {
       b->align = (int)read_int(r, 1, 1 << 20);
     } else if (read_accept(r, "safe")) {
@@ -134,7 +136,7 @@ static void blocks(Reader *r, Kernel *k) {
 }
 
 static bool kernel_buffer(Reader *r, Kernel *k) {
-  for (int s = SC_SHARED; s <= SC_LOCAL; s++) {
+  for (int s = SC_GLOBAL; s <= SC_LOCAL; s++) {
     if (!read_accept(r, scope_words[s])) continue;
     Span at = read_here(r);
     const char *name = read_name(r, "a name");

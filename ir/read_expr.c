@@ -158,10 +158,23 @@ static Expr *type_call(Reader *r, DType t) {
   return ex_cast(r->arena, t, x);
 }
 
+// bits(TYPE, x)
+static Expr *bits_call(Reader *r, Span at) {
+  DType t = read_type(r);
+  read_expect(r, ",");
+  Expr *x = read_expr(r, 0);
+  read_expect(r, ")");
+  if (r->failed) return nothing(r);
+  if (dt_bits(t) == dt_bits(x->type)) return ex_bitcast(r->arena, t, x);
+  read_fail(r, DIAG_IR_TYPE, at, dt_name(t));
+  return nothing(r);
+}
+
 static Expr *call(Reader *r, Span at, const char *name) {
   Expr *arg[3] = {0};
   DType t;
   if (dt_find(name, &t)) return type_call(r, t);
+  if (!strcmp(name, "bits")) return bits_call(r, at);
   if (!strcmp(name, "select")) {
     arguments(r, arg, 3);
     return ex_select(r->arena, arg[0], arg[1], arg[2]);

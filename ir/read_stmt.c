@@ -66,6 +66,13 @@ static Stmt *branch(Reader *r, uint32_t lo) {
   return st_if(r->arena, cond, yes, no, read_span(r, span));
 }
 
+static Stmt *while_loop(Reader *r, uint32_t lo) {
+  Expr *cond = read_expr(r, 0);
+  Span span = read_since(r, lo);
+  Stmt *body = read_block(r);
+  return st_while(r->arena, cond, body, read_span(r, span));
+}
+
 static Stmt *let(Reader *r, uint32_t lo) {
   Span at;
   const char *name;
@@ -106,6 +113,7 @@ static void operand(Reader *r, ArgKind kind, Arg *arg) {
   read_expect(r, "=");
   if (kind == ARG_INT) arg->i = read_int(r, INT32_MIN, INT32_MAX);
   else if (kind == ARG_EXPR) arg->expr = read_expr(r, 0);
+  else if (kind == ARG_TEXT) arg->text = read_string(r);
   else arg->region = read_region(r);
 }
 
@@ -141,6 +149,7 @@ static Stmt *statement(Reader *r) {
   for (int k = LOOP_SERIAL; k <= LOOP_PIPELINED; k++) {
     if (read_accept(r, loop_words[k])) return loop(r, (LoopKind)k, lo);
   }
+  if (read_accept(r, "while")) return while_loop(r, lo);
   if (read_accept(r, "if")) return branch(r, lo);
   if (read_accept(r, "let")) return let(r, lo);
   if (read_accept(r, "block")) {

@@ -10,7 +10,7 @@ typedef struct {
 
 static void see(void *ctx, const Access *access) {
   Use *u = ctx;
-  if (access->region.buf != u->buf) return;
+  if (buf_root(access->region.buf) != u->buf) return;
   u->read |= access->mode != ACC_WRITE;
   u->written |= access->mode != ACC_READ;
 }

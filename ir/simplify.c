@@ -81,6 +81,10 @@ static Expr *rebuild(Facts *f, Expr *x) {
     Expr *p = simplify(f, x->u.cast);
     return p == x->u.cast ? x : ex_cast(a, x->type, p);
   }
+  case EX_BITCAST: {
+    Expr *p = simplify(f, x->u.cast);
+    return p == x->u.cast ? x : ex_bitcast(a, x->type, p);
+  }
   case EX_SELECT: return simplify_select(f, x);
   case EX_MATH: {
     Expr *arg[3];

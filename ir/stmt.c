@@ -46,6 +46,14 @@ Stmt *st_for(Arena *a, LoopKind kind, Var *v, Expr *min, Expr *extent, Stmt *bod
   return st_for_n(a, kind, 1, &v, &min, &extent, body, span);
 }
 
+Stmt *st_while(Arena *a, Expr *cond, Stmt *body, Span span) {
+  Stmt *s = node(a, ST_FOR, span);
+  s->u.loop.loop = LOOP_WHILE;
+  s->u.loop.cond = ex_cast(a, DT_BOOL, cond);
+  s->u.loop.body = body ? body : st_block(a, span);
+  return s;
+}
+
 Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span) {
   Stmt *s = node(a, ST_IF, span);
   s->u.branch.cond = ex_cast(a, DT_BOOL, cond);
@@ -81,9 +89,19 @@ Stmt *st_op(Arena *a, OpCode op, Span span, ...) {
     // Attributes are small: reading 32 bits forgives a caller that passes an int.
     if (info->arg[i].kind == ARG_INT) arg->i = (int32_t)va_arg(ap, int64_t);
     else if (info->arg[i].kind == ARG_EXPR) arg->expr = va_arg(ap, Expr *);
+    else if (info->arg[i].kind == ARG_TEXT) arg->text = va_arg(ap, const char *);
     else arg->region = va_arg(ap, Region *);
   }
   va_end(ap);
+  return s;
+}
+
+Stmt *st_atomic(Arena *a, Span span, Region *dst, Expr *value, int64_t fn) {
+  Stmt *s = node(a, ST_OP, span);
+  s->u.op.op = OP_ATOMIC;
+  s->u.op.arg[0].region = dst;
+  s->u.op.arg[1].expr = value;
+  s->u.op.arg[2].i = fn;
   return s;
 }
 
@@ -126,6 +144,8 @@ Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count) {
   return region_new(a, b, &offset, &extent);
 }
 
+const Buffer *buf_root(const Buffer *b) { return b->base ? b->base : b; }
+
 int64_t buf_elems(const Buffer *b) {
   int64_t n = 1, v;
   for (int i = 0; i < b->ndim; i++) {
@@ -159,10 +179,9 @@ static void op_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     Arg *arg = &s->u.op.arg[i];
-    if (info->arg[i].kind == ARG_INT) continue;
     if (info->arg[i].kind == ARG_EXPR) {
       if (arg->expr) f(ctx, &arg->expr);
-    } else if (arg->region) {
+    } else if (arg_is_region(info->arg[i].kind) && arg->region) {
       list_exprs(arg->region->min, arg->region->n, f, ctx);
       list_exprs(arg->region->extent, arg->region->n, f, ctx);
     }
@@ -175,6 +194,7 @@ void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx) {
   case ST_FOR:
     list_exprs(s->u.loop.min, s->u.loop.nvars, f, ctx);
     list_exprs(s->u.loop.extent, s->u.loop.nvars, f, ctx);
+    if (s->u.loop.cond) f(ctx, &s->u.loop.cond);
     break;
   case ST_IF: f(ctx, &s->u.branch.cond); break;
   case ST_LET: f(ctx, &s->u.let.value); break;
@@ -229,7 +249,7 @@ static void own_regions(Arena *a, Stmt *s) {
   for (int i = 0; i < info->nargs; i++) {
     ArgKind k = info->arg[i].kind;
     Region *r = s->u.op.arg[i].region;
-    if (k == ARG_INT || k == ARG_EXPR || !r) continue;
+    if (!arg_is_region(k) || !r) continue;
     s->u.op.arg[i].region = region_new(a, r->buf, r->min, r->extent);
   }
 }

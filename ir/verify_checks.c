@@ -33,16 +33,20 @@ static void structure_op(Verify *v, Stmt *s) {
     ArgKind kind = info->arg[i].kind;
     const Arg *arg = &s->u.op.arg[i];
     if (kind == ARG_INT) continue;
-    bool given = kind == ARG_EXPR ? arg->expr != NULL : arg->region != NULL;
+    bool given = kind == ARG_EXPR   ? arg->expr != NULL
+                 : kind == ARG_TEXT ? arg->text != NULL
+                                    : arg->region != NULL;
     if (!given && !info->arg[i].optional)
       verify_fail(v, "%s without its operand %s", info->name, info->arg[i].name);
-    if (given && kind != ARG_EXPR) structure_region(v, arg->region);
+    if (given && arg_is_region(kind)) structure_region(v, arg->region);
   }
 }
 
 static void structure_loop(Verify *v, Stmt *s) {
   int n = s->u.loop.nvars;
-  if (n < 1 || (n > 1 && s->u.loop.loop != LOOP_PARALLEL))
+  if (s->u.loop.loop == LOOP_WHILE) {
+    if (n || !s->u.loop.cond) verify_fail(v, "a while loop without condition, or with variables");
+  } else if (n < 1 || (n > 1 && s->u.loop.loop != LOOP_PARALLEL))
     verify_fail(v, "a loop of %d variables", n);
   for (int i = 0; i < n; i++) {
     if (!s->u.loop.var[i]) verify_fail(v, "loop variable %d is missing", i);
@@ -85,6 +89,13 @@ void check_structure_expr(Verify *v, Expr *x) {
                 x->u.load.buf->ndim);
 }
 
+static void structure_view(Verify *v, const Buffer *b) {
+  if (b->base->base) verify_fail(v, "%s is a view of the view %s", b->name, b->base->name);
+  if (b->base->scope != b->scope) verify_fail(v, "%s is in another memory than its base", b->name);
+  if (!ptrmap_get(v->known, b->base))
+    verify_fail(v, "%s is a view of %s, which is not declared here", b->name, b->base->name);
+}
+
 void check_structure_kernel(Verify *v) {
   const Kernel *k = v->kernel;
   if (!k->body || k->body->kind != ST_BLOCK) verify_fail(v, "the body is no block");
@@ -97,7 +108,9 @@ void check_structure_kernel(Verify *v) {
   for (int i = 0; i < k->buffers.len; i++) {
     const Buffer *b = k->buffers.data[i];
     need_list(v, b->shape, b->ndim, "extent");
-    if (b->scope == SC_GLOBAL) verify_fail(v, "%s is global but declared in a kernel", b->name);
+    if (b->base) structure_view(v, b);
+    else if (b->scope == SC_GLOBAL)
+      verify_fail(v, "%s is global but declared in a kernel", b->name);
   }
 }
 
@@ -196,7 +209,9 @@ static const struct {
   const char *name;
   int64_t most;
 } choices[] = {{"async", 1},          {"transa", 1}, {"transb", 1},
-               {"policy", POLICY_FULL_COL}, {"fn", ATOMIC_MIN}, {"trans", 1}};
+               {"policy", POLICY_FULL_COL}, {"fn", ATOMIC_SET}, {"trans", 1},
+               {"nan", 1},            {"reverse", 1}, {"all", 1},
+               {"order", ORDER_SEQ_CST}};
 
 static void type_choice(Verify *v, const char *name, int64_t i) {
   for (size_t k = 0; k < LEN(choices); k++) {
@@ -221,7 +236,8 @@ static void type_op(Verify *v, Stmt *s) {
     const Arg *arg = &s->u.op.arg[i];
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_INT) type_choice(v, info->arg[i].name, arg->i);
-    if (kind == ARG_INT || (kind == ARG_EXPR ? !arg->expr : !arg->region)) continue;
+    if (kind == ARG_INT || kind == ARG_TEXT || (kind == ARG_EXPR ? !arg->expr : !arg->region))
+      continue;
     if (kind == ARG_EXPR) {
       if (s->u.op.op == OP_GEMM) want(v, arg->expr, DT_BOOL, "clear");
       if (s->u.op.op == OP_CP_ASYNC) want(v, arg->expr, DT_INDEX, "valid");
@@ -237,6 +253,7 @@ void check_types(Verify *v, Stmt *s) {
   case ST_FOR:
     want_index(v, s->u.loop.min, s->u.loop.nvars, "a loop's minimum");
     want_index(v, s->u.loop.extent, s->u.loop.nvars, "a loop's extent");
+    if (s->u.loop.cond) want(v, s->u.loop.cond, DT_BOOL, "the condition");
     for (int i = 0; i < s->u.loop.nvars; i++) {
       if (!dt_is_int(s->u.loop.var[i]->type))
         verify_fail(v, "loop variable %s is %s", s->u.loop.var[i]->name,
@@ -313,6 +330,10 @@ void check_type_expr(Verify *v, Expr *x) {
   case EX_UNARY: type_unary(v, x); break;
   case EX_BINARY: type_binary(v, x); break;
   case EX_CAST: break;
+  case EX_BITCAST:
+    if (dt_bits(x->type) != dt_bits(x->u.cast->type))
+      verify_fail(v, "bits of %s as %s", dt_name(x->u.cast->type), dt_name(x->type));
+    break;
   case EX_SELECT:
     want(v, x->u.sel.cond, DT_BOOL, "a selection's condition");
     want(v, x->u.sel.yes, x->type, "a selection's side");
@@ -343,7 +364,7 @@ void check_names(Verify *v, Stmt *s) {
     const OpInfo *info = op_info(s->u.op.op);
     for (int i = 0; i < info->nargs; i++) {
       ArgKind kind = info->arg[i].kind;
-      if (kind != ARG_EXPR && kind != ARG_INT && s->u.op.arg[i].region)
+      if (arg_is_region(kind) && s->u.op.arg[i].region)
         known_buffer(v, s->u.op.arg[i].region->buf);
     }
   }

@@ -12,7 +12,8 @@ void check_levels(Verify *v, Stmt *s) {
       verify_fail(v, "%s at %s level", info->name, level == LEVEL_TILE ? "tile" : "thread");
   }
   if (s->kind != ST_FOR || level != LEVEL_THREAD) return;
-  if (s->u.loop.loop == LOOP_PARALLEL || s->u.loop.loop == LOOP_PIPELINED)
+  if (s->u.loop.loop == LOOP_PARALLEL || s->u.loop.loop == LOOP_PIPELINED ||
+      s->u.loop.loop == LOOP_WHILE)
     verify_fail(v, "a %s loop at thread level", loop_words[s->u.loop.loop]);
 }
 
@@ -27,7 +28,12 @@ static bool constant_extents(Verify *v, const Buffer *b) {
 }
 
 void check_tiles(Verify *v) {
-  for (int i = 0; i < v->kernel->buffers.len; i++) constant_extents(v, v->kernel->buffers.data[i]);
+  for (int i = 0; i < v->kernel->buffers.len; i++) {
+    const Buffer *b = v->kernel->buffers.data[i];
+    if (b->scope == SC_GLOBAL || !constant_extents(v, b) || !b->base) continue;
+    if (buf_elems(b) * dt_bits(b->dtype) > buf_elems(b->base) * dt_bits(b->base->dtype))
+      verify_fail(v, "%s is larger than %s, whose storage it names", b->name, b->base->name);
+  }
 }
 
 /* flat: one-dimensional buffers, no fragments */
@@ -37,6 +43,7 @@ void check_flat(Verify *v) {
   for (int i = 0; i < v->kernel->buffers.len; i++) {
     const Buffer *b = v->kernel->buffers.data[i];
     if (b->scope == SC_FRAGMENT) verify_fail(v, "%s is a fragment", b->name);
+    if (b->base) verify_fail(v, "%s is a view", b->name);
     if (b->ndim != 1) verify_fail(v, "%s has %d dimensions", b->name, b->ndim);
     constant_extents(v, b);
   }
@@ -170,6 +177,9 @@ static void operands_atomic(Verify *v, Stmt *s) {
   Region *dst = operand(s, "dst");
   if (dst->buf->scope == SC_LOCAL) verify_fail(v, "atomic on %s, which is local", dst->buf->name);
   if (s->u.op.op == OP_ATOMIC) {
+    if (attribute(s, "order") || operand(s, "prev") || attribute(s, "fn") > ATOMIC_MIN)
+      verify_fail(v, "an atomic with an order, a result or function %lld at thread level",
+                  (long long)attribute(s, "fn"));
     if (extent(v, dst) != 1) verify_fail(v, "atomic on %lld elements", (long long)extent(v, dst));
     return;
   }
@@ -211,7 +221,7 @@ void check_fragments(Verify *v, Stmt *s) {
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
     const Region *r = s->u.op.arg[i].region;
-    if (kind == ARG_EXPR || kind == ARG_INT || r->buf->scope != SC_LOCAL) continue;
+    if (!arg_is_region(kind) || r->buf->scope != SC_LOCAL) continue;
     int64_t min, size, n;
     if (!verify_steady(v, r->min[0]))
       verify_fail(v, "registers of %s by a run-time index", r->buf->name);

@@ -24,7 +24,7 @@ static const struct {
 #include "ir/exprs.def"
 };
 
-const char *const loop_words[] = {"for", "unroll", "vectorized", "parallel", "pipelined"};
+const char *const loop_words[] = {"for", "unroll", "vectorized", "parallel", "pipelined", "while"};
 const char *const scope_words[] = {"global", "shared", "fragment", "local"};
 const char *const role_words[] = {"in", "out", "inout"};
 
@@ -57,7 +57,8 @@ bool word_reserved(const char *s) {
     "for", "unroll", "vectorized", "parallel", "pipelined", "in", "body", "shared", "fragment",
     "local", "global", "kernel", "size", "param", "fact", "program", "level", "grid", "threads",
     "block", "thread", "raster", "smem", "strides", "align", "safe", "layout", "offset", "stages",
-    "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace",
+    "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace", "while",
+    "bits", "of",
   };
   DType t;
   OpCode op;

@@ -43,7 +43,7 @@ static void check_operands(Check *k, Stmt *s) {
   const OpInfo *info = op_info(op);
   for (int i = 0; i < info->nargs; i++) {
     const Region *r = s->u.op.arg[i].region;
-    if (info->arg[i].kind == ARG_INT) continue;
+    if (info->arg[i].kind == ARG_INT || info->arg[i].kind == ARG_TEXT) continue;
     if (info->arg[i].kind == ARG_EXPR) {
       want_uniform(k, op_words(op), s->u.op.arg[i].expr, s->span);
       continue;
@@ -60,7 +60,7 @@ static void visit_op(Place p, Stmt *s) {
   OpCode op = s->u.op.op;
   const OpInfo *info = op_info(op);
   for (int i = 0; i < info->nargs; i++)
-    if (info->arg[i].kind != ARG_INT && info->arg[i].kind != ARG_EXPR && s->u.op.arg[i].region)
+    if (arg_is_region(info->arg[i].kind) && s->u.op.arg[i].region)
       check_region(k, s->u.op.arg[i].region, s->span);
   if (collective(s) && p.parallel)
     diag_report(k->c->diags, DIAG_TILE_IN_PARALLEL, s->span, op_words(op));
@@ -230,6 +230,7 @@ void pass_check(Program *p, PassCtx *c) {
                .c = c,
                .facts = facts_new(c->arena, p, kernel),
                .uniform = uniform_new(c->arena, p, kernel)};
+    if (!check_lowered(&k)) continue;
     start_whole(&k);
     check_launch(&k);
     check_tiles(&k);

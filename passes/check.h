@@ -17,6 +17,10 @@ typedef struct {
   int whole_from;
 } Check;
 
+/* check_lowered.c */
+
+bool check_lowered(Check *k); // false, after reporting, where something is not lowered yet
+
 /* check_gemm.c */
 
 void check_gemm(Check *k, const Stmt *s);

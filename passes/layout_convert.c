@@ -122,9 +122,7 @@ static void swap_stmt(void *ctx, Stmt *s) {
   if (s->kind != ST_OP) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
-    Region *r = info->arg[i].kind == ARG_EXPR || info->arg[i].kind == ARG_INT
-                    ? NULL
-                    : s->u.op.arg[i].region;
+    Region *r = arg_is_region(info->arg[i].kind) ? s->u.op.arg[i].region : NULL;
     if (r && r->buf == w->from) r->buf = w->to;
   }
 }

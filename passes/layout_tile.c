@@ -74,7 +74,7 @@ static Stmt *build(Arena *a, Stmt *op, Region *dst, Region *src, Expr *value, Re
   if (src) value = ex_load(a, src->buf, indices(a, src, sdim, ns, var), src->n);
   Stmt *body;
   if (op && op->u.op.op == OP_ATOMIC_TILE)
-    body = st_op(a, OP_ATOMIC, span, element(a, dst->buf, di), value, op->u.op.arg[2].i);
+    body = st_atomic(a, span, element(a, dst->buf, di), value, op->u.op.arg[2].i);
   else body = st_store(a, dst->buf, di, dst->n, value, span);
   return nest(a, per_thread, n, var, min, extent, body, span);
 }

@@ -69,6 +69,9 @@ static Expr *lower_node(Lower *l, Expr *x) {
   case EX_CAST:
     v = lower_expr(l, x->u.cast);
     return v == x->u.cast ? x : ex_cast(l->arena, x->type, v);
+  case EX_BITCAST:
+    v = lower_expr(l, x->u.cast);
+    return v == x->u.cast ? x : ex_bitcast(l->arena, x->type, v);
   case EX_SELECT: return lower_select(l, x);
   case EX_MATH:
     for (int i = 0; i < x->u.math.n; i++) arg[i] = lower_expr(l, x->u.math.arg[i]);

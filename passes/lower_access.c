@@ -131,6 +131,6 @@ void lower_atomic(Lower *l, Stmt *s, Stmt *out) {
   Expr *off = lower_offset(l, b, idx), *v = lower_expr(l, s->u.op.arg[1].expr);
   facts_pop(l->facts, mark);
   Stmt *op =
-      st_op(l->arena, OP_ATOMIC, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
+      st_atomic(l->arena, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
   st_add(l->arena, out, lower_if(l, cond, op, s->span));
 }

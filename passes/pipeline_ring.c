@@ -113,7 +113,7 @@ static void index_op(Rings *r, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     Region *old = s->u.op.arg[i].region;
-    if (info->arg[i].kind == ARG_EXPR || info->arg[i].kind == ARG_INT || !old) continue;
+    if (!arg_is_region(info->arg[i].kind) || !old) continue;
     Region *n = arena_copy(r->a, old, sizeof *old); // regions may be shared between statements
     bool ring = has_ring(r, old->buf);
     n->min = with_lead(r, slot_for(r, old->buf), old->min, old->n);

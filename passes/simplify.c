@@ -123,7 +123,7 @@ static void use_regions(Used *u, const Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
-    if (kind == ARG_EXPR || kind == ARG_INT || !s->u.op.arg[i].region) continue;
+    if (!arg_is_region(kind) || !s->u.op.arg[i].region) continue;
     const Buffer *b = s->u.op.arg[i].region->buf;
     if (kind == ARG_WRITE && b->scope == SC_LOCAL && only_moves(s)) continue;
     use(u, b);

@@ -109,7 +109,8 @@ static void search(Guards *g, Expr *x) {
     else if (x->u.bin.op == BIN_OR) search_under(g, ex_un(a, UN_NOT, x->u.bin.a), x->u.bin.b);
     else search(g, x->u.bin.b);
     break;
-  case EX_CAST: search(g, x->u.cast); break;
+  case EX_CAST:
+  case EX_BITCAST: search(g, x->u.cast); break;
   case EX_SELECT:
     search(g, x->u.sel.cond);
     search_under(g, x->u.sel.cond, x->u.sel.yes);

@@ -154,6 +154,7 @@ static Expr *hoist(Loads *l, Expr *x, Expr *when) {
   case EX_LOAD: return hoist_load(l, x, when);
   case EX_UNARY: return ex_un(a, x->u.un.op, hoist(l, x->u.un.a, when));
   case EX_CAST: return ex_cast(a, x->type, hoist(l, x->u.cast, when));
+  case EX_BITCAST: return ex_bitcast(a, x->type, hoist(l, x->u.cast, when));
   case EX_BINARY:
     if (x->u.bin.op == BIN_AND || x->u.bin.op == BIN_OR) return hoist_logical(l, x, when);
     p = hoist(l, x->u.bin.a, when);

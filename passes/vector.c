@@ -125,6 +125,7 @@ static Expr *vector_expr(Vector *x, Expr *e, Stmt *out) {
   case EX_SELECT: return ex_at(vector_select(x, e, out), e->span);
   case EX_UNARY: return ex_un(x->arena, e->u.un.op, vector_expr(x, e->u.un.a, out));
   case EX_CAST: return ex_cast(x->arena, e->type, vector_expr(x, e->u.cast, out));
+  case EX_BITCAST: return ex_bitcast(x->arena, e->type, vector_expr(x, e->u.cast, out));
   case EX_BINARY:
     a = vector_expr(x, e->u.bin.a, out);
     if (e->u.bin.op == BIN_AND || e->u.bin.op == BIN_OR) b = e->u.bin.b; // evaluated on demand
@@ -194,7 +195,7 @@ static void vector_atomic(Vector *x, Stmt *s, Stmt *out) {
   if (w > most) w = most;
   Expr *value = vector_expr(x, s->u.op.arg[1].expr, out);
   if (w == 1 || fn != ATOMIC_ADD || r->buf->scope != SC_GLOBAL) {
-    each_lane(x, st_op(x->arena, OP_ATOMIC, s->span, r, value, fn), out);
+    each_lane(x, st_atomic(x->arena, s->span, r, value, fn), out);
     return;
   }
   value = ex_cast(x->arena, r->buf->dtype, value);

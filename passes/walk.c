@@ -32,7 +32,7 @@ void walk_own(Arena *a, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
-    if (kind == ARG_EXPR || kind == ARG_INT || !s->u.op.arg[i].region) continue;
+    if (!arg_is_region(kind) || !s->u.op.arg[i].region) continue;
     s->u.op.arg[i].region = walk_region(a, s->u.op.arg[i].region);
   }
 }
@@ -72,7 +72,7 @@ static Region *clone_region(const Subst *s, const Region *r) {
 static void clone_op(Subst *s, const Stmt *x, Stmt *y) {
   const OpInfo *info = op_info(x->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
-    if (info->arg[i].kind == ARG_INT) continue;
+    if (info->arg[i].kind == ARG_INT || info->arg[i].kind == ARG_TEXT) continue;
     if (info->arg[i].kind == ARG_EXPR) y->u.op.arg[i].expr = subst_expr(s, x->u.op.arg[i].expr);
     else y->u.op.arg[i].region = clone_region(s, x->u.op.arg[i].region);
   }

@@ -34,6 +34,10 @@ static Expr *map_children(Arena *a, Expr *x, ExprMap f, void *ctx) {
     Expr *p = walk_expr(a, x->u.cast, f, ctx);
     return p == x->u.cast ? x : ex_cast(a, x->type, p);
   }
+  case EX_BITCAST: {
+    Expr *p = walk_expr(a, x->u.cast, f, ctx);
+    return p == x->u.cast ? x : ex_bitcast(a, x->type, p);
+  }
   case EX_SELECT: {
     Expr *c = walk_expr(a, x->u.sel.cond, f, ctx);
     Expr *p = walk_expr(a, x->u.sel.yes, f, ctx), *q = walk_expr(a, x->u.sel.no, f, ctx);

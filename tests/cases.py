@@ -2,6 +2,9 @@
 
     #! numpy: C = A @ B          outputs from the inputs and the -p values (np is NumPy)
     #! run: -p K={0,64}          arguments; {a,b} gives every combination
+    #! in: A = np.arange(9)      an input of its own (floats of 8 bits and bfloat16: raw bits)
+    #! device: oracle            what no pass lowers yet: the tile program as written, and its text
+    #! tolerance: 1e-6           relative and absolute, for functions that NumPy rounds otherwise
 
 `list` prints "FILE ARGS" for every run, `run "FILE ARGS"` runs one: tlc also compares with its
 oracle, under two warp schedules. Inputs are small integers, so that results compare exactly.
@@ -20,6 +23,7 @@ import numpy as np
 TLC = os.environ.get("TLC", "build/tlc")
 DEVICE = os.environ.get("TLC_DEVICE", "emu")
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "bool": np.bool_}
+TYPES.update({"tfloat32": np.float32, "bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8})
 TYPES.update({f"{u}int{b}": getattr(np, f"{u}int{b}") for u in ("", "u") for b in (8, 16, 32, 64)})
 
 
@@ -60,6 +64,58 @@ def manifest(path, args):
     return json.loads(done.stdout)["kernels"][0]
 
 
+def tile_facts(path, args):
+    """The parameters by the text of the tile program, which has to read back as it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = tile_text(path, args)
+        with open(f"{folder}/a.tir", "w") as f:
+            f.write(text)
+        if tile_text(f"{folder}/a.tir", []) != text:
+            sys.exit("the tile program's text reads back as another")
+    params = []
+    for name, dtype, shape, role in re.findall(r"^param (\w+) : tensor (\w+) \[(.*?)\].* role (\w+)", text, re.M):
+        shape = [int(s) if s.isdigit() else s for s in shape.split(", ")]
+        params.append({"name": name, "kind": "tensor", "dtype": dtype, "shape": shape, "role": role})
+    return {"params": params}
+
+
+def tile_text(path, args):
+    done = subprocess.run([TLC, path, *args, "--emit=tile", "-o", "-"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    return done.stdout
+
+
+def equal(got, want, tolerance):
+    if got.dtype.kind != "f":
+        return np.array_equal(got, want)
+    if tolerance:
+        return np.allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)
+    return np.array_equal(got, want, equal_nan=True)
+
+
+def make_inputs(path, facts, values, folder, names):
+    """Arrays by parameter into names; the --in and --out options."""
+    rng, files = np.random.default_rng(5), []
+    own = dict(line.split("=", 1) for line in heads(path, "in"))
+    own = {name.strip(): text for name, text in own.items()}
+    for p in facts["params"]:
+        if p["kind"] != "tensor":
+            continue
+        shape, dtype = shape_of(p, values), TYPES[p["dtype"]]
+        file = f"{p['name']}={folder}/{p['name']}.npy"
+        if p["name"] not in own and p["role"] != "in":
+            files += ["--out", file]
+            continue
+        data = rng.integers(0 if dtype == np.bool_ else -4, 5, shape).astype(dtype)
+        if p["name"] in own:
+            data = np.array(eval(own[p["name"]], names)).astype(dtype).reshape(shape)
+        np.save(f"{folder}/{p['name']}.npy", data)
+        names[p["name"]] = data.copy()
+        files += ["--in", file] + (["--out", file] if p["role"] != "in" else [])
+    return files
+
+
 def shape_of(param, values):
     return [s if isinstance(s, int) else int(eval(str(s), {}, dict(values))) for s in param["shape"]]
 
@@ -67,27 +123,17 @@ def shape_of(param, values):
 def run(case):
     path, _, text = case.partition(" ")
     args = text.split()
-    facts = manifest(path, args)
+    device = (heads(path, "device") or [DEVICE])[0]
+    facts = tile_facts(path, args) if device == "oracle" else manifest(path, args)
     values = bindings(text)
-    rng = np.random.default_rng(5)
+    tolerance = float((heads(path, "tolerance") or [0])[0])
     with tempfile.TemporaryDirectory() as folder:
-        files, names = [], {"np": np, **values}
-        for p in facts["params"]:
-            if p["kind"] != "tensor":
-                continue
-            shape, dtype = shape_of(p, values), TYPES[p["dtype"]]
-            file = f"{p['name']}={folder}/{p['name']}.npy"
-            if p["role"] == "in":
-                data = rng.integers(0 if dtype == np.bool_ else -4, 5, shape).astype(dtype)
-                np.save(f"{folder}/{p['name']}.npy", data)
-                names[p["name"]] = data
-                files += ["--in", file]
-            else:
-                files += ["--out", file]
+        names = {"np": np, **values}
+        files = make_inputs(path, facts, values, folder, names)
         for line in heads(path, "numpy"):
             exec(line, names)
-        for seed in ("1", "9"):
-            command = [TLC, "--run", f"--device={DEVICE}", f"--emu-seed={seed}", path, *args, *files]
+        for seed in ("1", "9") if device == "emu" else ("1",):
+            command = [TLC, "--run", f"--device={device}", f"--emu-seed={seed}", path, *args, *files]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 print(" ".join(command), done.stdout, done.stderr, sep="\n")
@@ -95,8 +141,8 @@ def run(case):
             for p in facts["params"]:
                 if p["kind"] != "tensor" or p["role"] == "in":
                     continue
-                got, want = np.load(f"{folder}/{p['name']}.npy"), names[p["name"]]
-                if got.shape != want.shape or not np.array_equal(got, want.astype(got.dtype)):
+                got, want = np.load(f"{folder}/{p['name']}.npy"), np.asarray(names[p["name"]])
+                if got.shape != want.shape or not equal(got, want.astype(got.dtype), tolerance):
                     wrong = np.argwhere(got != want) if got.shape == want.shape else "shapes"
                     print(f"{p['name']}: differs from NumPy at {wrong[:4]} of {got.shape}")
                     return 1

@@ -401,7 +401,7 @@ static inline void micro_atomic(Micros *s, DType t, AtomicFn fn) {
                    dt_is_float(t) ? micro_float_bits(t, (double)v) : (uint64_t)v);
   }
   Expr *cell = ex_floormod(a, micro_tx(s), micro_i(s, 16));
-  micro_put(s, st_op(a, OP_ATOMIC, NO_SPAN, micro_region(s, C, cell, 1), micro_load(s, A, s->m->at),
+  micro_put(s, st_atomic(a, NO_SPAN, micro_region(s, C, cell, 1), micro_load(s, A, s->m->at),
                      (int64_t)fn));
 }
 

@@ -69,7 +69,7 @@ START_TEST(atomic_type) {
   begin(128, 1, 1);
   Buffer *Q = param("Q", DT_I8, 1, I(64), NULL, 64);
   Region *one = region_new(T.a, Q, (Expr *[]){I(0)}, (Expr *[]){I(1)});
-  put(T.k->body, st_op(T.a, OP_ATOMIC, NO_SPAN, one, ex_int(T.a, DT_I8, 1), (int64_t)ATOMIC_ADD));
+  put(T.k->body, st_atomic(T.a, NO_SPAN, one, ex_int(T.a, DT_I8, 1), (int64_t)ATOMIC_ADD));
   expect(DIAG_ATOMIC_TYPE);
 }
 END_TEST

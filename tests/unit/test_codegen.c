@@ -334,7 +334,7 @@ END_TEST
 START_TEST(zero_before_launch) {
   static const char *const zero[] = {"C", NULL};
   Buffer *C = param("C", DT_F32, 4);
-  body(st_op(T.a, OP_ATOMIC, NO_SPAN, span_of(C, I(0), 1), F(1), (int64_t)ATOMIC_ADD));
+  body(st_atomic(T.a, NO_SPAN, span_of(C, I(0), 1), F(1), (int64_t)ATOMIC_ADD));
   options.zero = zero;
   TextKernel k = loaded();
   float *c = T.arg[0].data;
@@ -389,7 +389,7 @@ static void sample_program(void) {
   Buffer *A = param("A", DT_F16, 128), *C = param("C", DT_F32, 128);
   scalar_param("alpha", DT_F32);
   T.k->grid[0] = quo(add(V(M), I(63)), 64);
-  body(st_op(T.a, OP_ATOMIC, NO_SPAN, span_of(C, element(), 1), at(A, element()),
+  body(st_atomic(T.a, NO_SPAN, span_of(C, element(), 1), at(A, element()),
              (int64_t)ATOMIC_ADD));
   T.p->bindings = "note=*/ \\\n#error";
   ir_roles(T.p);

@@ -232,7 +232,7 @@ START_TEST(access_model) {
       accesses(st_op(arena, OP_GEMM, NO_SPAN, a, a, s, (int64_t)0, (int64_t)0, (int64_t)0, keep)),
       "rA rA rS wS ");
   ck_assert_str_eq(
-      accesses(st_op(arena, OP_ATOMIC, NO_SPAN, region_flat(arena, A, at, 1), value, (int64_t)0)),
+      accesses(st_atomic(arena, NO_SPAN, region_flat(arena, A, at, 1), value, (int64_t)0)),
       "rI rA rI xA ");
 }
 END_TEST
@@ -311,7 +311,7 @@ START_TEST(verifier) {
   verdict("parallel i in 0 +: 4 {\n}\n", "parallel loop");
   verdict("copy(src=A[0 +: 4], dst=S[0 +: 4], async=0)\n", "copy at thread level");
   verdict("atomic(dst=C[0 +: 2], value=1.0, fn=0)\n", "2 elements");
-  verdict("atomic(dst=C[0 +: 1], value=1.0, fn=3)\n", "fn is 3, not one of 0..2");
+  verdict("atomic(dst=C[0 +: 1], value=1.0, fn=7)\n", "fn is 7, not one of 0..6");
   verdict("ldmatrix(src=S[0 +: 8], dst=a[0 +: 8], num=4, trans=-1)\n", "trans is -1");
   verdict("let q = 5 / 3\n", "div is not defined on index");
   verdict("if tx {\n}\n", NULL); // a condition is cast

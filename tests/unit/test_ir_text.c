@@ -20,6 +20,8 @@ static bool same_object(const void *x, const void *y) {
   return map_get(pairs, key) == y;
 }
 
+static bool same_text(const char *x, const char *y) { return x && y ? !strcmp(x, y) : x == y; }
+
 static bool same_expr(const Expr *x, const Expr *y);
 
 static bool same_list(Expr **x, Expr **y, int n) {
@@ -44,7 +46,8 @@ static bool same_expr(const Expr *x, const Expr *y) {
   case EX_BINARY:
     return x->u.bin.op == y->u.bin.op && same_expr(x->u.bin.a, y->u.bin.a) &&
            same_expr(x->u.bin.b, y->u.bin.b);
-  case EX_CAST: return same_expr(x->u.cast, y->u.cast);
+  case EX_CAST:
+  case EX_BITCAST: return same_expr(x->u.cast, y->u.cast);
   case EX_SELECT:
     return same_expr(x->u.sel.cond, y->u.sel.cond) && same_expr(x->u.sel.yes, y->u.sel.yes) &&
            same_expr(x->u.sel.no, y->u.sel.no);
@@ -87,6 +90,7 @@ static bool same_stmt(const Stmt *x, const Stmt *y) {
     return x->u.loop.loop == y->u.loop.loop && x->u.loop.nvars == y->u.loop.nvars &&
            same_list(x->u.loop.min, y->u.loop.min, x->u.loop.nvars) &&
            same_list(x->u.loop.extent, y->u.loop.extent, x->u.loop.nvars) &&
+           same_expr(x->u.loop.cond, y->u.loop.cond) &&
            x->u.loop.num_stages == y->u.loop.num_stages && x->u.loop.unroll == y->u.loop.unroll &&
            same_layout(x->u.loop.layout, y->u.loop.layout) &&
            same_stmt(x->u.loop.body, y->u.loop.body);
@@ -107,6 +111,7 @@ static bool same_stmt(const Stmt *x, const Stmt *y) {
       const Arg *a = &x->u.op.arg[i], *b = &y->u.op.arg[i];
       bool same = info->arg[i].kind == ARG_INT    ? a->i == b->i
                   : info->arg[i].kind == ARG_EXPR ? same_expr(a->expr, b->expr)
+                  : info->arg[i].kind == ARG_TEXT ? same_text(a->text, b->text)
                                                   : same_region(a->region, b->region);
       if (!same) return false;
     }
@@ -121,10 +126,9 @@ static bool same_buffer(const Buffer *x, const Buffer *y) {
   return same_object(x, y) && x->dtype == y->dtype && x->scope == y->scope && x->ndim == y->ndim &&
          same_list(x->shape, y->shape, x->ndim) && same_list(x->strides, y->strides, x->ndim) &&
          (!x->strides == !y->strides) && same_expr(x->safe, y->safe) && x->align == y->align &&
-         x->offset == y->offset && same_layout(x->layout, y->layout);
+         x->offset == y->offset && same_object(x->base, y->base) &&
+         same_layout(x->layout, y->layout);
 }
-
-static bool same_text(const char *x, const char *y) { return x && y ? !strcmp(x, y) : x == y; }
 
 static bool same_kernel(const Kernel *x, const Kernel *y) {
   for (int i = 0; i < 3; i++) {

@@ -109,7 +109,7 @@ START_TEST(scalar_statements) {
   put(T.k->body, to1(C, add(mul(bx, 128), I(64)), at1(f, I(2))));
   put(T.k->body, to1(C, add(mul(bx, 128), tx()), ex_cast(T.a, DT_I32, tx())));
   put(T.k->body,
-      st_op(T.a, OP_ATOMIC, NO_SPAN, region_new(T.a, C, (Expr *[]){I(299)}, (Expr *[]){I(1)}),
+      st_atomic(T.a, NO_SPAN, region_new(T.a, C, (Expr *[]){I(299)}, (Expr *[]){I(1)}),
             ex_int(T.a, DT_I32, 1), (int64_t)ATOMIC_ADD));
   expect_lowered();
 }
@@ -132,7 +132,7 @@ START_TEST(atomics) {
   Region *one = region_new(T.a, C, (Expr *[]){V(w[0]), V(w[1])}, (Expr *[]){I(1), I(1)});
   put(T.k->body,
       parallel(2, w, (Expr *[]){I(16), I(32)},
-               st_op(T.a, OP_ATOMIC, NO_SPAN, one, at2(S, V(w[0]), V(w[1])), (int64_t)ATOMIC_ADD)));
+               st_atomic(T.a, NO_SPAN, one, at2(S, V(w[0]), V(w[1])), (int64_t)ATOMIC_ADD)));
   expect_lowered();
   int vectors = count(T.k->body, OP_VATOMIC);
   ck_assert_int_eq(vectors, (t == DT_F16 || t == DT_BF16) && n == 32 ? 2 : 0);

@@ -272,7 +272,7 @@ START_TEST(atomics_by_every_thread_and_tile) {
   Buffer *f = tile(k, "f", DT_F32, SC_FRAGMENT, 1, 64, 0);
   Region *one = region_new(A, out, (Expr *[]){I(39)}, (Expr *[]){I(1)});
   st_add(A, k->body,
-         st_op(A, OP_ATOMIC, NO_SPAN, one, ex_float(A, DT_F32, 1), (int64_t)ATOMIC_ADD));
+         st_atomic(A, NO_SPAN, one, ex_float(A, DT_F32, 1), (int64_t)ATOMIC_ADD));
   st_add(A, k->body, st_op(A, OP_FILL, NO_SPAN, region_whole(A, f), ex_float(A, DT_F32, 2)));
   Region *all = region_new(A, out, (Expr *[]){I(0)}, (Expr *[]){I(64)}); // 24 past the end
   st_add(A, k->body,

@@ -52,7 +52,7 @@ START_TEST(race_write_after_read) {
 END_TEST
 
 static Stmt *atomic_add(Buffer *b, Expr *i, Expr *v) {
-  return st_op(T.a, OP_ATOMIC, NO_SPAN, span_of(b, i, 1), v, (int64_t)ATOMIC_ADD);
+  return st_atomic(T.a, NO_SPAN, span_of(b, i, 1), v, (int64_t)ATOMIC_ADD);
 }
 
 // All lanes read S[0], then the one that read first (or last) writes it.

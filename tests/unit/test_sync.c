@@ -223,7 +223,7 @@ START_TEST(atomic_neighbour) {
   bench_begin(LEVEL_THREAD, 64, 1, 1);
   Buffer *out = global("out", DT_I32, 64), *S = flat("S", DT_I32, SC_SHARED, 64);
   put(T.k->body, store(S, flip(tx()), I(0)));
-  put(T.k->body, st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, S, tx(), 1),
+  put(T.k->body, st_atomic(T.a, NO_SPAN, region_flat(T.a, S, tx(), 1),
                        ex_int(T.a, DT_I32, 1), (int64_t)ATOMIC_ADD));
   put(T.k->body, store(out, tx(), at(S, flip(tx()))));
   ck_assert_int_eq(synced(true), 2);
@@ -342,7 +342,7 @@ static Stmt *random_leaf(void) {
   int kind = pick(6);
   switch (kind == 2 && !rcopies ? 3 : kind) {
   case 0:
-    return st_op(T.a, OP_ATOMIC, NO_SPAN, region_flat(T.a, b, random_index(), 1), value,
+    return st_atomic(T.a, NO_SPAN, region_flat(T.a, b, random_index(), 1), value,
                  (int64_t)ATOMIC_ADD);
   case 1: return store(racc, I(0), bin(BIN_ADD, at(racc, I(0)), at(b, random_index())));
   case 2: return cp_async(rin, random_index(), b, random_index(), 1);
