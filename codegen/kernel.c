@@ -21,6 +21,14 @@ static void use_access(void *ctx, const Access *a) {
   if (a->mode != ACC_READ) name->written = true;
 }
 
+// Buffers whose addresses an op takes.
+static void use_places(Cg *c, const Stmt *s) {
+  const OpInfo *info = op_info(s->u.op.op);
+  for (int i = 0; i < info->nargs; i++)
+    if (info->arg[i].kind == ARG_PLACE)
+      names_of(c->names, s->u.op.arg[i].region->buf)->used = true;
+}
+
 typedef struct {
   Cg *c;
   VEC(Stmt *) lets;
@@ -35,6 +43,7 @@ static void use_stmt(void *ctx, Stmt *s) {
   if (s->kind == ST_ASSUME && !u->c->o->debug) return;
   st_exprs(s, use_slot, u->c);
   st_accesses(u->c->arena, s, use_access, u->c);
+  if (s->kind == ST_OP) use_places(u->c, s);
 }
 
 // A let counts as a use of its operands only when it is used itself; later ones are looked at

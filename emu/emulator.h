@@ -57,10 +57,13 @@ typedef struct {
 } EBuf;
 
 typedef struct {
-  EBuf *buf;
+  EBuf *buf; // NULL: not given
   Node *min;
   int count;
+  ArgKind kind;
 } ERegion;
+
+enum { INSTR_REGIONS = 4, INSTR_VALUES = 8 };
 
 typedef enum {
   IN_LET,
@@ -82,9 +85,9 @@ typedef struct {
   int target;
   int slot;      // LET, FOR
   Node *a, *b;   // LET, IF, ASSUME, STORE: a; FOR: min, extent
-  ERegion r[3];  // region operands by position among regions; STORE: r[0]
-  Node *e;       // expression operand
-  int64_t i[3];  // integer operands in order
+  ERegion r[INSTR_REGIONS];    // region operands by position among regions; STORE: r[0]
+  Node *e[INSTR_VALUES];       // expression operands in order; NULL: not given
+  int64_t i[INSTR_VALUES];     // integer operands in order
 } Instr;
 
 typedef struct {

@@ -18,11 +18,11 @@ static int add(Builder *b, Instr in) {
 static Node *compile(Builder *b, const Expr *x) { return x ? emu_compile(&b->e->c, x) : NULL; }
 static EBuf *buffer(Builder *b, const Buffer *x) { return &b->e->buf[emu_buffer(&b->e->c, x)]; }
 
-static ERegion region(Builder *b, const Region *r) {
+static ERegion region(Builder *b, const Region *r, ArgKind kind) {
   int64_t count;
   if (r->n != 1 || !ex_const(r->extent[0], &count))
     die("a region of '%s' is not flat at thread level", r->buf->name);
-  return (ERegion){buffer(b, r->buf), compile(b, r->min[0]), (int)count};
+  return (ERegion){buffer(b, r->buf), compile(b, r->min[0]), (int)count, kind};
 }
 
 static void statement(Builder *b, const Stmt *s);
@@ -59,18 +59,22 @@ static void branch(Builder *b, const Stmt *s) {
 static void op(Builder *b, const Stmt *s) {
   Instr in = {.code = IN_OP, .op = s->u.op.op, .span = s->span};
   const OpInfo *info = op_info(in.op);
-  int regions = 0, ints = 0;
+  int regions = 0, ints = 0, exprs = 0;
   if (!(info->level & LEVEL_THREAD)) die("the emulator met '%s', a tile op", info->name);
   for (int i = 0; i < info->nargs; i++) {
     const Arg *a = &s->u.op.arg[i];
-    switch (info->arg[i].kind) {
-    case ARG_EXPR: in.e = compile(b, a->expr); break;
+    ArgKind kind = info->arg[i].kind;
+    switch (kind) {
+    case ARG_EXPR: in.e[exprs++] = compile(b, a->expr); break;
     case ARG_INT: in.i[ints++] = a->i; break;
     case ARG_TEXT: break;
     default:
-      if (!a->region) break;
-      in.r[regions] = region(b, a->region);
-      in.r[regions++].buf->changed |= info->arg[i].kind != ARG_READ;
+      if (!a->region) { // an optional one
+        regions++;
+        break;
+      }
+      in.r[regions] = region(b, a->region, kind);
+      in.r[regions++].buf->changed |= kind != ARG_READ && kind != ARG_PLACE;
     }
   }
   add(b, in);
@@ -94,7 +98,7 @@ static void statement(Builder *b, const Stmt *s) {
     if (s->u.store.n != 1) die("a store to '%s' is not flat", s->u.store.buf->name);
     in.code = IN_STORE;
     in.a = compile(b, s->u.store.value);
-    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1};
+    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1, ARG_WRITE};
     in.r[0].buf->changed = true;
     break;
   case ST_ASSUME:

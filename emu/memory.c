@@ -221,7 +221,7 @@ static uint32_t valid_counts(Emu *e, const Instr *in, uint32_t mask, int64_t *va
   int count = in->r[0].count;
   uint32_t reading = 0;
   for (int i = 0; i < LANES; i++) valid[i] = count;
-  if (in->e) lanes_of(e, in->e, mask, valid);
+  if (in->e[0]) lanes_of(e, in->e[0], mask, valid);
   EACH_LANE(i, mask) {
     if (valid[i] < 0 || valid[i] > count) {
       EMU_FAIL(&e->m, in, DIAG_EMU_VALID, in->span, count, (long long)valid[i]);
@@ -281,12 +281,12 @@ void warp_atomic(Emu *e, const Instr *in) {
   int64_t at[LANES];
   LaneVals v;
   if (b->scope == SC_LOCAL) die("atomic on register array '%s'", b->buf->name);
-  emu_eval(&e->m, in->e, mask, LANES, v, NULL);
+  emu_eval(&e->m, in->e[0], mask, LANES, v, NULL);
   lanes_of(e, in->r[0].min, mask, at);
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok)
-    update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e->type, v[i]));
+    update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e[0]->type, v[i]));
 }
 
 void warp_vatomic(Emu *e, const Instr *in) {

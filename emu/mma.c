@@ -69,7 +69,7 @@ void warp_byte_perm(Emu *e, const Instr *in) {
   const ERegion *src = &in->r[0], *dst = &in->r[1];
   LaneVals sel;
   uint8_t *from = mem_registers(e, src, src->count), *to = mem_registers(e, dst, dst->count);
-  emu_eval(&e->m, in->e, e->w->mask, LANES, sel, NULL);
+  emu_eval(&e->m, in->e[0], e->w->mask, LANES, sel, NULL);
   if (!from || !to) return;
   for (int lane = 0; lane < LANES; lane++) {
     uint8_t out[4];

@@ -54,6 +54,7 @@ static void op_accesses(Visit *v, Stmt *s) {
     case ARG_READ: emit(v, ACC_READ, late, r, NO_SPAN); break;
     case ARG_WRITE: emit(v, ACC_WRITE, late, r, NO_SPAN); break;
     case ARG_ASYNC: emit(v, ACC_WRITE, true, r, NO_SPAN); break;
+    case ARG_PLACE: break;
     case ARG_ATOMIC: emit(v, ACC_ATOMIC, false, r, NO_SPAN); break;
     default:
       if (!overwrites(s)) emit(v, ACC_READ, false, r, NO_SPAN);

@@ -189,19 +189,27 @@ typedef enum {
 } OpCode;
 
 typedef enum { LEVEL_TILE = 1, LEVEL_THREAD = 2, LEVEL_BOTH = 3 } Level;
-typedef enum { SYNC_NONE, SYNC_WARP, SYNC_BLOCK, SYNC_COMMIT, SYNC_WAIT } SyncClass;
+typedef enum {
+  SYNC_NONE,
+  SYNC_WARP,
+  SYNC_BLOCK,
+  SYNC_COMMIT,
+  SYNC_WAIT,
+  SYNC_WARPGROUP,
+} SyncClass;
 typedef enum {
   ARG_READ,
   ARG_WRITE,
   ARG_UPDATE,
   ARG_ATOMIC,
   ARG_ASYNC,
+  ARG_PLACE,
   ARG_EXPR,
   ARG_INT,
   ARG_TEXT
 } ArgKind;
 
-enum { OP_MAX_ARGS = 8 };
+enum { OP_MAX_ARGS = 16 };
 
 typedef struct {
   const char *name;

@@ -13,6 +13,7 @@
 #define BLOCK SYNC_BLOCK
 #define COMMIT SYNC_COMMIT
 #define WAIT SYNC_WAIT
+#define WARPGROUP SYNC_WARPGROUP
 static const struct {
   const char *name;
   Level level;
@@ -31,12 +32,13 @@ static const struct {
 #undef BLOCK
 #undef COMMIT
 #undef WAIT
+#undef WARPGROUP
 
 static OpInfo infos[OP_COUNT];
 static char names[OP_COUNT][OP_MAX_ARGS][16];
 
 static void parse_operands(int op) {
-  static const char kinds[] = "rwuxaeis"; // order of ArgKind
+  static const char kinds[] = "rwuxapeis"; // order of ArgKind
   OpInfo *info = &infos[op];
   for (const char *p = table[op].operands; *p;) {
     const char *kind = strchr(kinds, *p);

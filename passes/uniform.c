@@ -90,7 +90,7 @@ static void visit_op(Uniform *u, Stmt *s) {
   if (s->u.op.op == OP_COPY) varying = varying || !region_uniform(u, s->u.op.arg[0].region);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
-    if (kind == ARG_READ || !arg_is_region(kind) || !s->u.op.arg[i].region) continue;
+    if (kind == ARG_READ || kind >= ARG_PLACE || !s->u.op.arg[i].region) continue;
     Buffer *b = s->u.op.arg[i].region->buf;
     if (b->scope == SC_GLOBAL || (per_thread(b) && (varying || b->scope == SC_FRAGMENT)))
       mark_buf(u, b);

@@ -36,7 +36,7 @@ def table(path, title, intro, head, body):
 out = sys.argv[1]
 made = "Generated from `%s` by `tools/gen-docs.sh`. "
 table(f"{out}/ops.md", "Ops", made % "ir/ops.def" + "Operand kinds: r read, w written, u read then "
-      "written, x atomic, a written asynchronously, e expression, i integer.",
+      "written, x atomic, a written asynchronously, p only its address, e expression, i integer.",
       ["op", "level", "operands", "meaning"],
       [[r[1], r[2].lower(), r[4], r[5]] for r in rows("ir/ops.def", "OP")])
 words = [[f"`T.{r[0]}({r[3]})`", r[4]] for r in rows("eval/vocab.def", "VOCAB")]
