@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates docs/ops.md and docs/words.md from the tables that the compiler itself includes, and
-# docs/messages.md from the table of diagnostics. `tools/gen-docs.sh check` fails where one is stale.
+# Generates the tables of docs/ from those that the compiler itself includes; the status of words from
+# the examples of docs/language.md, which the suite docs compiles. `tools/gen-docs.sh check` fails where one is stale.
 # SPDX-License-Identifier: MIT
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -8,7 +8,7 @@ out=docs
 [ "${1-}" = check ] && out=$(mktemp -d)
 
 python3 - "$out" <<'PY'
-import re, sys
+import re, subprocess, sys
 
 def rows(path, macro):
     """Argument texts of every MACRO(...) in a table, C strings joined and unquoted."""
@@ -39,10 +39,23 @@ table(f"{out}/ops.md", "Ops", made % "ir/ops.def" + "Operand kinds: r read, w wr
       "written, x atomic, a written asynchronously, p only its address, e expression, i integer.",
       ["op", "level", "operands", "meaning"],
       [[r[1], r[2].lower(), r[4], r[5]] for r in rows("ir/ops.def", "OP")])
-words = [[f"`T.{r[0]}({r[3]})`", r[4]] for r in rows("eval/vocab.def", "VOCAB")]
-later = [[f"`T.{r[0]}`", f"not yet: {r[1]}"] for r in rows("eval/vocab.def", "NOT_YET")]
-table(f"{out}/words.md", "The T.* vocabulary", made % "eval/vocab.def" + "`=` marks an optional "
-      "operand; words that are known and refused by name stand last.", ["word", "meaning"], words + later)
+status = dict(line.split("\t") for line in
+              subprocess.run(["python3", "tests/docs.py", "words"], stdout=subprocess.PIPE, text=True, check=True)
+              .stdout.splitlines())
+words = [[f"`T.{r[0]}({r[3]})`", status[r[0]], r[4]] for r in rows("eval/vocab.def", "VOCAB")]
+later = [[f"`T.{r[0]}`", status[r[0]], r[1]] for r in rows("eval/vocab.def", "NOT_YET")]
+table(f"{out}/words.md", "The T.* vocabulary", made % "eval/vocab.def" + "`=` marks an optional operand. The "
+      "status is that of the examples in [language.md](language.md): they compile, or `--run --device=oracle` runs "
+      "them and no target has code for them yet; words that are known and refused by name stand last.",
+      ["word", "status", "meaning"], words + later)
+kinds = {"V_STR": "str", "V_LIST": "list", "V_TUPLE": "tuple", "V_DICT": "dict", "V_SET": "set", "V_DTYPE": "dtype",
+         "V_EXPR": "run-time value", "V_INT": "int", "V_FLOAT": "float", "V_FUNC": "kernel", "V_BUFFER": "buffer",
+         "V_TUNER": "AutoTuner", "V_PARSER": "ArgumentParser", "V_REGION": "region"}
+library = [[r[0] or "builtins", f"`{r[1]}({r[4]})`", r[5]] for r in rows("eval/lib.def", "LIB")]
+library += [[f"{kinds.get(r[0], r[0])} method", f"`.{r[1]}({r[3]})`", r[4]] for r in rows("eval/methods.def", "METHOD")]
+table(f"{out}/builtins.md", "What compile-time Python can call", made % "eval/lib.def` and `eval/methods.def" +
+      "`=` marks an optional operand, `*rest` any number, `**` keywords of any name. *Opaque*: may be called, and its "
+      "result is an error only where a kernel needs it.", ["module", "call", "meaning"], library)
 flags = [[f"`-f{r[0]}{'=' + r[1] if r[1] else ''}`", r[2]] for r in rows("passes/flags.def", "FLAG")]
 table(f"{out}/flags.md", "-f flags", made % "passes/flags.def" + "`-fNAME`, `-fno-NAME` or "
       "`-fNAME=N` forces or forbids a decision that the compiler otherwise makes itself. Results "
@@ -61,7 +74,7 @@ table(f"{out}/pass-configs.md", "Pass configs", made % "eval/pass_configs.def" +
 PY
 [ "${1-}" = check ] || exit 0
 status=0
-for f in ops.md words.md messages.md flags.md pass-configs.md; do
+for f in ops.md words.md builtins.md messages.md flags.md pass-configs.md; do
   cmp -s "$out/$f" "docs/$f" || { echo "docs/$f is stale: run tools/gen-docs.sh"; status=1; }
 done
 rm -rf "$out"

@@ -43,6 +43,7 @@ demo:
 
 golden: all
 	@BUILD=$(BUILD) TLC=$(BUILD)/tlc bash tests/suite_golden.sh update
+	@TLC=$(BUILD)/tlc python3 tests/docs.py update
 
 style:
 	@tools/style.sh
