@@ -32,8 +32,11 @@ static void star_kwargs(Ev *ev, Call *c, const AstArg *a, Val v) {
 Val ev_call_expr(Ev *ev, const AstExpr *e) {
   Val fn = ev_expr(ev, e->call.callee);
   if (fn.kind == V_OPAQUE) {
-    if (ev_emits(ev)) ev_fail(ev, DIAG_OPAQUE_CALL, e->span, fn.opaque->what);
-    if (!ev->hosting) return v_opaque(ev, "%s()", fn.opaque->what);
+    if (ev_emits(ev)) {
+      if (!strncmp(fn.opaque->what, "tilelang.", 9)) ev_opaque(ev, e->span, fn.opaque->what);
+      ev_fail(ev, DIAG_OPAQUE_CALL, e->span, fn.opaque->what);
+    }
+    if (!ev->hosting && !torch_shapes(fn)) return v_opaque(ev, "%s()", fn.opaque->what);
   } else if (ev_unknown(fn)) {
     return fn;
   }
@@ -301,7 +304,7 @@ Val ev_call_func(Ev *ev, Func *f, Call *c) {
   env->kernel = f->macro;
   env->rt = ev->trace ? ev->trace->rt : NULL;
   bind_params(ev, f, c, env);
-  CallSite site = {ev->calls, f->name, c->span};
+  CallSite site = {ev->calls, f->name, c->span, f};
   ev->calls = &site;
   ev->depth++;
   ev->env = env;
@@ -392,5 +395,6 @@ Val ev_decorate(Ev *ev, const AstStmt *def) {
       return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);
     v = ev_call_args(ev, d, e->span, 1, &v);
   }
+  if (ev->hosting && v.kind == V_FUNC) host_defined(ev, v.fn);
   return v;
 }

@@ -160,7 +160,9 @@ static Expr *unwrapped(Ev *ev, Expr *x) {
   if (x->kind == EX_CAST && dt_is_int(x->type) && dt_is_int(x->u.cast->type)) {
     DType to = x->type, from = x->u.cast->type;
     bool keeps = dt_is_signed(to) ? dt_bits(to) >= dt_bits(from) : !dt_is_signed(from);
-    if (to == DT_INDEX || (keeps && dt_bits(to) >= dt_bits(from))) return unwrapped(ev, x->u.cast);
+    bool exact = from == DT_INDEX && dt_bits(to) >= 32; // what an index becomes beside an int32
+    if (to == DT_INDEX || exact || (keeps && dt_bits(to) >= dt_bits(from)))
+      return unwrapped(ev, x->u.cast);
   }
   if (x->kind == EX_BINARY && dt_is_int(x->type)) {
     BinOp op = x->u.bin.op;

@@ -171,7 +171,9 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
 }
 
 static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
-  const char *symbol = ev->options->name ? ev->options->name : f->name;
+  const char *dot = strchr(e->name, '.'); // a kernel inside a function goes by that one's name
+  const char *own = dot ? arena_strn(ev->arena, e->name, (size_t)(dot - e->name)) : f->name;
+  const char *symbol = ev->options->name ? ev->options->name : own;
   ev->entry = e;
   bool ok = symbol_ok(ev, symbol, ev->options->name ? NO_SPAN : f->span);
   Program *p = NULL;
@@ -270,25 +272,29 @@ static void check_bindings(Ev *ev) {
   }
 }
 
-static void list_entry(Ev *ev, const Func *f, EvEntry *e) {
+static void list_calls(Ev *ev, const Func *f, EvEntry *e) {
   for (int i = 0; i < ev->made.len; i++) {
     if (ev->made.data[i].f == f->base) vec_push(ev->arena, &e->calls, ev->made.data[i].bindings);
   }
 }
 
-static void eval_entries(Ev *ev, Env *module, const Entries *all) {
+static void eval_entries(Ev *ev, const Entries *all) {
   EvEntry *e = ev->result->entries.data;
   for (int i = 0; i < all->len; i++) {
     ev->needed.len = 0;
     if (ev->options->configs) space_of(ev, all->data[i].f, &e[i]);
-    if (!ev->options->list) eval_entry(ev, all->data[i].f, &e[i]);
+    if (ev->options->list) list_calls(ev, all->data[i].f, &e[i]);
+    else eval_entry(ev, all->data[i].f, &e[i]);
+    if (ev->options->list && ev->options->configs && !e[i].configs.len)
+      space_tuned(ev, all, i, &e[i]);
   }
-  if (!ev->options->list) return;
+}
+
+// Kernels that the file defines when it runs as a program.
+static void add_nested(Ev *ev, Env *module, Entries *all) {
   if (ev->body) host_run(ev, module, ev->body);
-  for (int i = 0; i < all->len; i++) {
-    list_entry(ev, all->data[i].f, &e[i]);
-    if (ev->options->configs && !e[i].configs.len) space_tuned(ev, all, i, &e[i]);
-  }
+  for (int i = 0; i < ev->nested.len; i++)
+    add_entry(ev, all, ev->nested.data[i].name, ev->nested.data[i].f);
 }
 
 // Every name that p defines in the .cu: its launcher's, what goes with it, its kernels'.
@@ -322,6 +328,8 @@ static void check_clashes(Ev *ev) {
 void entry_run(Ev *ev, Env *module) {
   Entries all = {0};
   entry_candidates(ev, module, &all);
+  const char *want = ev->options->entry;
+  if (ev->options->list || (want && strchr(want, '.'))) add_nested(ev, module, &all);
   if (!all.len && !(ev->options->entry && strcmp(ev->options->entry, "all"))) {
     if (!diag_errors(ev->diags)) diag_report(ev->diags, DIAG_NO_KERNEL, NO_SPAN);
     return;
@@ -335,7 +343,7 @@ void entry_run(Ev *ev, Env *module) {
     vec_push(ev->arena, &ev->result->entries,
              (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
   }
-  eval_entries(ev, module, &all);
+  eval_entries(ev, &all);
   check_clashes(ev);
   if (!diag_errors(ev->diags) && !ev->options->list) check_bindings(ev);
 }

@@ -86,6 +86,16 @@ const char *host_value(const Ev *ev, const Func *f, const char *name) {
   return found;
 }
 
+void host_defined(Ev *ev, Func *f) {
+  const CallSite *site = ev->calls;
+  if (!(f->prim || f->jit) || !site || site->f->jit || fn_makes_kernel(site->f)) return;
+  const char *name = arena_printf(ev->arena, "%s.%s", site->name, f->name);
+  for (int i = 0; i < ev->nested.len; i++) {
+    if (!strcmp(ev->nested.data[i].name, name)) return;
+  }
+  if (ev->nested.len < MAX_CALLS_KEPT) vec_push(ev->arena, &ev->nested, (Nested){name, f});
+}
+
 /* ------------------------------------------------------------------ f.compile(...),
  * tilelang.compile */
 

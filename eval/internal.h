@@ -143,26 +143,6 @@ struct Dict { // and set
   int64_t born;
 };
 
-struct Class {
-  const char *name;
-  Env *env; // attributes and methods
-  const Class *base;
-  const AstBlock *body;
-  bool is_enum, is_data;
-  Span span;
-};
-
-struct Object {
-  const Class *cls;
-  Map *attrs; // name -> Val *
-  int64_t born;
-};
-
-// A space and tolerances that a program declares by AutoTuner.from_kernel.
-struct Tuner {
-  Val kernel, configs, rtol, atol;
-};
-
 // One call of a kernel, or of a factory of one, that the file itself makes.
 typedef struct {
   const Func *f; // as first defined
@@ -327,7 +307,14 @@ struct CallSite {
   CallSite *outer;
   const char *name;
   Span at;
+  const Func *f;
 };
+
+// A kernel that is defined while a function of host code runs.
+typedef struct {
+  const char *name; // "test_add.main"
+  Func *f;
+} Nested;
 
 struct Ev {
   Arena *arena;
@@ -358,9 +345,10 @@ struct Ev {
   EvEntry *entry; // being evaluated
   VEC(HostCall) made;
   VEC(Tuner *) tuners;
+  VEC(Nested) nested;
   bool hosting;   // host code is run for what it calls: errors end their statements only
   const AstBlock *body; // of the file
-  int skips;      // unknown conditions and loops in the statement of the module that runs
+  int skips;      // conditions and loops of the module that were unknown
   bool stopped;   // a limit was hit: nothing more is evaluated
 };
 

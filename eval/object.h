@@ -5,6 +5,26 @@
 
 #include "eval/internal.h"
 
+struct Class {
+  const char *name;
+  Env *env; // attributes and methods
+  const Class *base;
+  const AstBlock *body;
+  bool is_enum, is_data;
+  Span span;
+};
+
+struct Object {
+  const Class *cls;
+  Map *attrs; // name -> Val *
+  int64_t born;
+};
+
+// A space and tolerances that a program declares by AutoTuner.from_kernel.
+struct Tuner {
+  Val kernel, configs, rtol, atol;
+};
+
 /* object.c */
 
 void ev_class(Ev *ev, const AstStmt *s);
@@ -23,8 +43,11 @@ void host_call(Ev *ev, const Func *f, const Call *c);
 const char *host_value(const Ev *ev, const Func *f, const char *name);
 // Is the decorator one of a test's? It leaves f as it is, and parametrize gives f its first values.
 bool host_decorates(Ev *ev, const char *decorator, const AstExpr *e, Func *f);
+// f was defined while host code runs: a kernel is one that the file has, too.
+void host_defined(Ev *ev, Func *f);
 // Runs what the file does as a program, silently, into ev->made and ev->tuners.
 void host_run(Ev *ev, Env *module, const AstBlock *body);
+bool torch_shapes(Val fn); // may a call of it have a known shape?
 Val torch_call(Ev *ev, Val fn, const Call *c); // a call of something unknown
 Val torch_attr(Ev *ev, Val v, const char *name); // of a value of known shape
 

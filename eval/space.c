@@ -1,6 +1,7 @@
 // Tuning spaces: the configurations that @tilelang.autotune or AutoTuner.from_kernel is given.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include "eval/entry.h"
 

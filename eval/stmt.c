@@ -34,7 +34,6 @@ Flow ev_block(Ev *ev, const AstBlock *b) {
     if (!recovers(ev)) {
       r.flow = ev_stmt(ev, r.s);
     } else {
-      if (!ev->trace) ev->skips = 0;
       if (!ev_protect(ev, run_stmt, &r)) {
         if (ev_unfollowed(ev)) poison(ev, r.s, v_opaque(ev, "the result of host code"));
         else ev_poison(ev, r.s);

@@ -1,6 +1,7 @@
 // Values as text: Python's str() and repr().
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <math.h>
 #include <stdlib.h>

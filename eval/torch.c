@@ -46,18 +46,27 @@ static const Seq *nested_sizes(Ev *ev, Val v) {
   return s.seq;
 }
 
+static const char *const by_size[] = {"randn", "rand", "empty", "zeros", "ones", "full", NULL};
+static const char *const by_count[] = {"arange", "randperm", NULL};
+static const char *const like[] = {"randn_like", "rand_like", "empty_like",   "zeros_like",
+                                   "ones_like",  "full_like", "randint_like", NULL};
+static const char *const others[] = {"randint", "tensor", NULL};
+
 static const Seq *created(Ev *ev, const char *name, const Call *c) {
-  static const char *const by_size[] = {"randn", "rand", "empty", "zeros", "ones", "full", NULL};
-  static const char *const like[] = {"randn_like", "rand_like", "empty_like",   "zeros_like",
-                                     "ones_like",  "full_like", "randint_like", NULL};
   if (is_one_of(name, by_size)) return sizes(ev, c, 0);
   if (!strcmp(name, "randint")) return sizes(ev, c, 1);
   if (!c->pos.len) return NULL;
   if (is_one_of(name, like) && c->pos.data[0].kind == V_OPAQUE) return c->pos.data[0].opaque->shape;
   if (!strcmp(name, "tensor")) return nested_sizes(ev, c->pos.data[0]);
-  if ((!strcmp(name, "arange") || !strcmp(name, "randperm")) && c->pos.len == 1)
-    return sizes(ev, c, 0);
-  return NULL;
+  return is_one_of(name, by_count) && c->pos.len == 1 ? sizes(ev, c, 0) : NULL;
+}
+
+bool torch_shapes(Val fn) {
+  if (fn.opaque->shape) return true;
+  const char *name = last_part(fn.opaque->what);
+  return !strncmp(fn.opaque->what, "torch.", 6) &&
+         (is_one_of(name, by_size) || is_one_of(name, by_count) || is_one_of(name, like) ||
+          is_one_of(name, others));
 }
 
 // -1 in a reshape is what is left over.

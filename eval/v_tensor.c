@@ -162,7 +162,8 @@ Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out) {
 
 static Val alloc_tile(Ev *ev, Call *c, Scope scope, const char *a, const char *b) {
   const char *s = arg_str(ev, c, 2, a);
-  if (strcmp(s, a) && strcmp(s, b)) ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, s, a);
+  if (scope == SC_FRAGMENT && !strcmp(s, "local")) scope = SC_LOCAL; // an array of each thread
+  else if (strcmp(s, a) && strcmp(s, b)) ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, s, a);
   return v_buffer(ev_alloc(ev, c, scope, arg_dtype(ev, c, 1, DT_F32), c->arg[0], c->at[0]));
 }
 

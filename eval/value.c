@@ -1,6 +1,7 @@
 // Compile-time values: constructors, equality, and their names in messages.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/object.h"
 
 #include <math.h>
 #include <string.h>

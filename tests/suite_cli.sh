@@ -382,7 +382,7 @@ case_survey() { # what is said of kernels, with whose values
   cp tests/eval/tuned.tl "$D/s/tuned.py"
   cp samples/gemm.tl samples/vector_add.tl "$D/s/sub"
   cat > "$D/s/odd.py" <<'END'
-import torch, tilelang, tilelang.language as T
+import pytest, torch, tilelang, tilelang.language as T
 @tilelang.jit
 def first(A, n, block=32):
     M, K = T.const("M, K")
@@ -396,9 +396,15 @@ def second(M):
         with T.Kernel(1):
             A[0] = 1
     return main
-def test_it():
+@pytest.mark.parametrize("n, ignored", [(4, None)])
+def test_it(n, ignored):
     a = torch.randn(64, 128, device="cuda").t().half()
     first(a, n=96)
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32")):
+        with T.Kernel(2):
+            A[1] = n
+    check(tilelang.compile(main))
 END
   echo 'def f(:' > "$D/s/wrong.tl"
   "$TLC" --survey "$D/s" > "$D/got" 2> "$D/err" || fail "--survey"
@@ -406,6 +412,7 @@ END
   cat > "$D/want" <<'END'
 s/odd.py:3 first: there is no T.launch_rocket (s/odd.py:7:9)
 s/odd.py:9 second: needs values: M
+s/odd.py:20 test_it.main: OK
 s/sub/gemm.tl:8 matmul: OK
 s/sub/vector_add.tl:8 vector_add: OK
 END
@@ -416,6 +423,7 @@ END
   echo '{"odd.py": {"second": [{"M": 8}, {"M": -1}], "third": []}, "x/odd.py": {}}' > "$D/p.json"
   "$TLC" --survey "$D/s" --params "$D/p.json" 2> /dev/null | grep -q 'second: an extent of -1' || fail "each set counts"
   second() { "$TLC" --entry second "$D/s/odd.py" --params "$D/p.json" --emit tile -o - "$@"; }
+  "$TLC" --entry test_it.main "$D/s/odd.py" -o - | grep -q 'cudaError_t test_it(' || fail "a kernel in a function"
   second | grep -q 'float32 \[8\]' || fail "--params"
   second -p M=9 | grep -q 'float32 \[9\]' || fail "-p wins"
   echo '[1]' > "$D/bad.json"
