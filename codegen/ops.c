@@ -15,6 +15,17 @@ static void address(Cg *c, const Region *r) {
   }
 }
 
+// The one element of a register array as something that can be assigned.
+static void element(Cg *c, const Region *r) {
+  const Name *name = names_of(c->names, r->buf);
+  if (!name->text) die("buffer %s is not declared", r->buf->name);
+  cg_text(c, "%s", name->text);
+  if (name->scalar) return;
+  cg_text(c, "[");
+  cg_expr(c, r->min[0], P_TERNARY);
+  cg_text(c, "]");
+}
+
 static int count(const Region *r) {
   int64_t n;
   if (r->n != 1 || !ex_const(r->extent[0], &n))
@@ -96,6 +107,43 @@ static void byte_perm(Cg *c, const Stmt *s) {
   call_end(c);
 }
 
+// Lanes that exist: a word where the warps are whole.
+static void lanes(Cg *c) {
+  if (c->k->threads % 32 == 0) {
+    cg_text(c, "0xffffffffu");
+    return;
+  }
+  needs_add(c->needs, "warp_lanes");
+  cg_text(c, "tlc_warp_lanes<%d>()", c->k->threads);
+}
+
+static void shuffle(Cg *c, const Stmt *s) {
+  static const char *const modes[] = {[SHUFFLE_INDEX] = "index",
+                                      [SHUFFLE_XOR] = "xor",
+                                      [SHUFFLE_UP] = "up",
+                                      [SHUFFLE_DOWN] = "down"};
+  const Arg *arg = s->u.op.arg;
+  const Region *dst = arg[1].region;
+  const char *mode = modes[arg[3].i];
+  DType t = arg[0].expr->type;
+  needs_add(c->needs, "shuffle_%s", mode);
+  cg_begin(c);
+  element(c, dst);
+  cg_text(c, " = ");
+  if (t == dst->buf->dtype) {
+    cg_text(c, "tlc_shuffle_%s(", mode);
+  } else {
+    die("a shuffle of %s into %s", dt_name(t), dt_name(dst->buf->dtype));
+  }
+  lanes(c);
+  cg_text(c, ", ");
+  cg_value(c, arg[0].expr, t, P_TERNARY);
+  cg_text(c, ", ");
+  cg_exact(c, arg[2].expr, 32);
+  cg_text(c, ", %d", (int)arg[4].i);
+  call_end(c);
+}
+
 static const char *mma_type(const Region *r, int k) {
   DType t = r->buf->dtype;
   return k == 8 && (t == DT_F32 || t == DT_TF32) ? "tf32" : cg_short(t);
@@ -165,7 +213,8 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_ASYNC_WAIT] = wait,     [OP_VMOV] = vmov,
     [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
     [OP_BYTE_PERM] = byte_perm, [OP_MMA] = mma,
-    [OP_ATOMIC] = atomic,       [OP_VATOMIC] = vatomic,
+    [OP_SHUFFLE] = shuffle,     [OP_ATOMIC] = atomic,
+    [OP_VATOMIC] = vatomic,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

@@ -10,12 +10,12 @@
 // One argument of a program, in the order of Program.params. Sub-byte types are packed, low nibble
 // first. The caller owns the memory.
 typedef struct {
-  void *data;      // tensors: row-major elements of the buffer's dtype (strided: as laid out)
-  size_t bytes;    // size of data, checked against the shape
-  int64_t i;       // scalar parameters of integer or bool type
-  double f;        // scalar parameters of float type
-  float *bound;    // oracle, output tensors of float type, optional: per element, the absolute
-                   // error allowed: 2 ulp of the output type plus eps(acc) * n * sum |terms|
+  void *data;       // tensors: row-major elements of the buffer's dtype (strided: as laid out)
+  size_t bytes;     // size of data, checked against the shape
+  int64_t i;        // scalar parameters of integer or bool type
+  double f;         // scalar parameters of float type
+  float *bound;     // oracle, output tensors of float type, optional: per element, the absolute
+                    // error allowed: 2 ulp of the output type plus eps(acc) * n * sum |terms|
   uint8_t *written; // optional, one byte an element: set to 1 where the program wrote
 } EmuArg;
 

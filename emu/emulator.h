@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct {
-  Cell *cell; // NULL: not tracked
+  Cell *cell;      // NULL: not tracked
   uint32_t *group; // of an ASYNC writer (shared) or reader (global): its group number
   int64_t n;
 } Shadow;
@@ -44,7 +44,7 @@ typedef struct {
   DType type;
   DType stored; // type of a local element in its register: 4-bit ones take a byte
   Scope scope;
-  int size;      // bytes of an element; 0 for 4-bit types in memory
+  int size; // bytes of an element; 0 for 4-bit types in memory
   int64_t elems;
   Node *elems_of; // global
   uint8_t *raw;   // global: the caller's memory; shared: inside the block's
@@ -52,7 +52,7 @@ typedef struct {
   Shadow *shadow; // shared: the block's; global: its own
   Shadow own;
   uint8_t *written;
-  bool poison; // global: holds nothing until the program writes it
+  bool poison;  // global: holds nothing until the program writes it
   bool changed; // written, updated or an asynchronous destination somewhere
 } EBuf;
 
@@ -83,11 +83,11 @@ typedef struct {
   OpCode op;
   Span span;
   int target;
-  int slot;      // LET, FOR
-  Node *a, *b;   // LET, IF, ASSUME, STORE: a; FOR: min, extent
-  ERegion r[INSTR_REGIONS];    // region operands by position among regions; STORE: r[0]
-  Node *e[INSTR_VALUES];       // expression operands in order; NULL: not given
-  int64_t i[INSTR_VALUES];     // integer operands in order
+  int slot;                 // LET, FOR
+  Node *a, *b;              // LET, IF, ASSUME, STORE: a; FOR: min, extent
+  ERegion r[INSTR_REGIONS]; // region operands by position among regions; STORE: r[0]
+  Node *e[INSTR_VALUES];    // expression operands in order; NULL: not given
+  int64_t i[INSTR_VALUES];  // integer operands in order
 } Instr;
 
 typedef struct {
@@ -162,6 +162,9 @@ uint32_t mem_in_range(Emu *e, const EBuf *b, const int64_t *at, int count, uint3
 uint32_t mem_aligned(Emu *e, const EBuf *b, const int64_t *at, int bytes, uint32_t mask);
 // First of `count` elements of a local array at a uniform index; NULL after a report.
 uint8_t *mem_registers(Emu *e, const ERegion *r, int count);
+
+/* exchange.c: values that the lanes of a warp take from one another */
+void warp_shuffle(Emu *e, const Instr *in);
 
 /* mma.c */
 void warp_ldmatrix(Emu *e, const Instr *in);

@@ -74,9 +74,9 @@ Node *emu_compile(Compiler *c, const Expr *x);
 typedef struct Machine Machine;
 struct Machine {
   Diags *diags;
-  Val *uni;           // uniform variables by slot
-  LaneVals *lane; // per-lane variables by slot
-  double *uni_err;    // the same, bounds on the device's deviation; NULL: not tracked
+  Val *uni;        // uniform variables by slot
+  LaneVals *lane;  // per-lane variables by slot
+  double *uni_err; // the same, bounds on the device's deviation; NULL: not tracked
   LaneErrs *lane_err;
   int pick; // the lane that a scalar evaluation of a per-lane value takes
   // Loads n (1 or LANES) values; evaluates the indices itself.

@@ -40,11 +40,11 @@ struct OStmt {
   int n;         // BLOCK: children; FOR: variables; STORE: indices
   OStmt **child; // BLOCK
   LoopKind loop;
-  int *slot;           // FOR, LET: variables
+  int *slot;            // FOR, LET: variables
   Node **min, **extent; // FOR
-  OStmt *body, *other; // FOR, IF
-  Node *cond;          // IF, ASSUME
-  Mem *mem;            // STORE
+  OStmt *body, *other;  // FOR, IF
+  Node *cond;           // IF, ASSUME
+  Mem *mem;             // STORE
   Node **idx;
   Node *value; // STORE, LET
   OpCode op;
@@ -79,8 +79,8 @@ typedef struct {
   Compiler c;
   Mem *mem; // by buffer slot
   int nmem;
-  int threads; // of the block
-  int group;   // whose lanes m.lane points to
+  int threads;   // of the block
+  int group;     // whose lanes m.lane points to
   int64_t block; // its number
   bool track;
   OLoop *loop; // the innermost that jumps may leave; NULL where none was left
@@ -109,10 +109,10 @@ void oracle_tile_op(Oracle *o, const OStmt *s, const Frame *f);
 typedef struct {
   Mem *mem;
   int nd;
-  bool inside;     // the dimensions of extent <= 1 are in bounds
-  int64_t base;    // offset of the region's first element
+  bool inside;                        // the dimensions of extent <= 1 are in bounds
+  int64_t base;                       // offset of the region's first element
   int64_t *extent, *stride, *lo, *hi; // of those dimensions; [lo, hi): iterations in bounds
-  int64_t total;   // product of all extents; 0 when one is not positive
+  int64_t total;                      // product of all extents; 0 when one is not positive
 } Box;
 Box oracle_box(Oracle *o, const OStmt *s, const ORegion *r);
 

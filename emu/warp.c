@@ -131,8 +131,9 @@ static void wait(Warp *w, int64_t pending) {
   }
 }
 
-static bool whole_warp(Emu *e, const Instr *in) {
-  if (e->w->mask == ALL_LANES) return true;
+// Do all threads of `full` reach the op together?
+static bool together(Emu *e, const Instr *in, uint32_t full) {
+  if (e->w->mask == full) return true;
   EMU_FAIL(&e->m, in, DIAG_EMU_COLLECTIVE, in->span, op_info(in->op)->name, e->w->number,
            __builtin_popcount(e->w->mask));
   return false;
@@ -148,11 +149,14 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_ATOMIC: warp_atomic(e, in); break;
   case OP_VATOMIC: warp_vatomic(e, in); break;
   case OP_LDMATRIX:
-    if (whole_warp(e, in)) warp_ldmatrix(e, in);
+    if (together(e, in, ALL_LANES)) warp_ldmatrix(e, in);
+    break;
+  case OP_SHUFFLE:
+    if (together(e, in, e->w->full)) warp_shuffle(e, in);
     break;
   case OP_BYTE_PERM: warp_byte_perm(e, in); break;
   case OP_MMA:
-    if (whole_warp(e, in)) warp_mma(e, in);
+    if (together(e, in, ALL_LANES)) warp_mma(e, in);
     break;
   default: die("the emulator has no '%s'", op_info(in->op)->name);
   }

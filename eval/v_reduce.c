@@ -177,7 +177,7 @@ static void update(Ev *ev, const ReducerInfo *r, Expr **idx, Expr *value, Span a
   Side el = {.buf = (Buffer *)r->buf, .n = r->buf->ndim, .min = idx};
   value = ex_at(ex_cast(ev->arena, r->buf->dtype, value), at);
   ev_emit(ev, st_op(ev->arena, OP_REDUCER_UPDATE, at, side_region(ev, &el, at), value,
-                    (int64_t)r->kind));
+                    (int64_t)r->kind, (int64_t)0));
 }
 
 Val t_reducer_update(Ev *ev, Call *c) {
@@ -201,7 +201,8 @@ Val t_finalize_reducer(Ev *ev, Call *c) {
   if (!same_wide(ev, src, -1, dst))
     ev_fail(ev, DIAG_COPY_SHAPE, c->span, buf_name(src->buf), shape_text(ev, src),
             buf_name(dst->buf), shape_text(ev, dst));
-  ev_emit(ev, st_op(ev->arena, OP_REDUCER_FINALIZE, c->span, src, dst, (int64_t)info->kind));
+  ev_emit(ev, st_op(ev->arena, OP_REDUCER_FINALIZE, c->span, src, dst, (int64_t)info->kind,
+                    (int64_t)0));
   return v_none();
 }
 

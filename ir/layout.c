@@ -28,13 +28,15 @@ static int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 /* A group of one dimension each, appended in order. */
 
-static DigitGroup *add_group(Arena *a, Layout *l, int first, int n, const Digit *d, int nd) {
-  DigitGroup *g = &l->group[l->ngroups++];
+static void set_group(Arena *a, DigitGroup *g, int first, int n, const Digit *d, int nd) {
   *g = (DigitGroup){.first = first, .n = n};
   g->digit = NEWN(a, Digit, nd ? nd : 1);
   for (int i = 0; i < nd; i++)
     if (d[i].extent != 1) g->digit[g->ndigits++] = d[i];
-  return g;
+}
+
+static void add_group(Arena *a, Layout *l, int first, int n, const Digit *d, int nd) {
+  set_group(a, &l->group[l->ngroups++], first, n, d, nd);
 }
 
 /* ------------------------------------------------------------------ shared tiles */
@@ -43,12 +45,9 @@ Layout *layout_rows(Arena *a, const int64_t *shape, int ndims, int elem_bits, in
   Layout *l = layout_new(a, shape, ndims, elem_bits, 0);
   int64_t *stride = NEWN(a, int64_t, ndims ? ndims : 1);
   for (int i = ndims - 1; i >= 0; i--) {
-    if (i == ndims - 1)
-      stride[i] = elem_bits;
-    else if (i == ndims - 2)
-      stride[i] = pitch_bits;
-    else
-      stride[i] = stride[i + 1] * shape[i + 1];
+    if (i == ndims - 1) stride[i] = elem_bits;
+    else if (i == ndims - 2) stride[i] = pitch_bits;
+    else stride[i] = stride[i + 1] * shape[i + 1];
   }
   for (int i = 0; i < ndims; i++)
     add_group(a, l, i, 1, &(Digit){shape[i], OWN_OFFSET, stride[i]}, 1);
@@ -143,6 +142,46 @@ Layout *layout_coalesced(Arena *a, const int64_t *shape, int ndims, int elem_bit
                 {spread, OWN_THREAD, 1},
                 {ceil_div(runs, spread), OWN_REG, (int64_t)vec * elem_bits}};
   if (ndims) split_groups(a, l, d, 3);
+  return l;
+}
+
+static int64_t low_bit(int64_t x) { return x & -x; }
+
+static int64_t power_below(int64_t x) { // the largest power of two that is not larger
+  while (x & (x - 1)) x &= x - 1;
+  return x;
+}
+
+static int64_t power_above(int64_t x) { return x & (x - 1) ? power_below(x) * 2 : x; }
+
+// The largest divisor of n that is at most `most`.
+static int64_t divisor_below(int64_t n, int64_t most) {
+  int64_t d = n < most ? n : most;
+  while (n % d) d--;
+  return d;
+}
+
+Layout *layout_separate(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads,
+                        int vec) {
+  Layout *l = layout_new(a, shape, ndims, elem_bits, threads);
+  bool odd = low_bit(threads) < 16; // too few neighbours: rather leave some threads idle
+  int64_t row = odd ? power_below(threads) : low_bit(threads), used = odd ? row : threads;
+  int64_t runs = ceil_div(shape[ndims - 1], vec), outer = elems(shape, ndims - 1);
+  int64_t across = power_above(runs) < row ? power_above(runs) : row;
+  while (across > 32 && used / across < outer) across /= 2;
+  int64_t left = used / across, stride = across, reg = (int64_t)vec * elem_bits;
+  l->ngroups = ndims;
+  for (int i = ndims - 1; i >= 0; i--) {
+    bool last = i == ndims - 1;
+    int64_t t = last ? across : divisor_below(left, shape[i]);
+    int64_t each = ceil_div(last ? runs : shape[i], t);
+    const Digit d[3] = {{last ? vec : 1, OWN_REG, elem_bits},
+                        {t, OWN_THREAD, last ? 1 : stride},
+                        {each, OWN_REG, reg}};
+    set_group(a, &l->group[i], i, 1, d, 3);
+    if (!last) stride *= t, left /= t;
+    reg *= each;
+  }
   return l;
 }
 

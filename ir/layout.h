@@ -59,6 +59,12 @@ Layout *layout_linear(Arena *a, const int64_t *shape, int ndims, int elem_bits);
 // or the tail overruns.
 Layout *layout_coalesced(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads,
                          int vec);
+// As above, with digits for each dimension of its own, so that any of them can be dropped: a power
+// of two of neighbouring threads (at most a warp where there are rows for the others) along the
+// last dimension, the rest along the ones before it. Threads may stay idle. vec divides the last
+// extent.
+Layout *layout_separate(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads,
+                        int vec);
 // Every thread holds the whole tile.
 Layout *layout_replicated(Arena *a, const int64_t *shape, int ndims, int elem_bits, int threads);
 // The same placement with `n` more leading dimensions: of extent 1, or (shared) outermost tiles.

@@ -120,10 +120,8 @@ bool layout_covers(const Layout *l) {
     for (int j = 0; j < g->ndigits; j++) {
       weight *= g->digit[j].extent;
       if (nt >= 64 || nw >= 64) return covers_by_count(l);
-      if (g->digit[j].owner == OWN_THREAD)
-        t[nt++] = g->digit[j];
-      else
-        w[nw++] = g->digit[j];
+      if (g->digit[j].owner == OWN_THREAD) t[nt++] = g->digit[j];
+      else w[nw++] = g->digit[j];
       if (l->threads ? g->digit[j].owner == OWN_OFFSET : g->digit[j].owner != OWN_OFFSET)
         return false;
     }
@@ -149,6 +147,7 @@ static bool isolate(Arena *a, Layout *l, int dim) {
   int low = g->first + g->n - 1 - dim, high = dim - g->first;
   int64_t need[3] = {1, l->shape[dim], 1};
   for (int i = 0; i < high; i++) need[0] *= l->shape[g->first + i];
+  if (need[0] == 1) high = 0; // nothing above it: the top digit is this dimension's
   for (int i = 0; i < low; i++) need[2] *= l->shape[dim + 1 + i];
   int at = 0;
   Digit *d = NEWN(a, Digit, g->ndigits + 1);
@@ -174,7 +173,7 @@ static bool isolate(Arena *a, Layout *l, int dim) {
       }
     }
   }
-  part[0].first = g->first, part[0].n = high;
+  part[0].first = g->first, part[0].n = dim - g->first;
   part[1].first = dim, part[1].n = 1;
   part[2].first = dim + 1, part[2].n = low;
   DigitGroup *all = NEWN(a, DigitGroup, l->ngroups + 2);

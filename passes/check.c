@@ -17,6 +17,7 @@ static const char *op_words(OpCode op) {
   case OP_FILL: return "T.fill";
   case OP_GEMM: return "T.gemm";
   case OP_ATOMIC_TILE: return "T.atomic_add of a tile";
+  case OP_REDUCE: return "a reduction";
   case OP_SYNC: return "T.sync_threads";
   default: return op_info(op)->name;
   }
@@ -27,7 +28,7 @@ static bool collective(const Stmt *s) {
   OpCode op = s->u.op.op;
   if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
   if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
-  if (op != OP_COPY) return false;
+  if (op != OP_COPY && op != OP_REDUCE) return false;
   return s->u.op.arg[0].region->buf->scope != SC_LOCAL &&
          s->u.op.arg[1].region->buf->scope != SC_LOCAL;
 }

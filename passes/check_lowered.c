@@ -3,14 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
 
-#include <string.h>
-
-static const char *const reduce_names[] = {
-    [RED_SUM] = "sum",     [RED_ABSSUM] = "abssum", [RED_MAX] = "max",
-    [RED_MIN] = "min",     [RED_ABSMAX] = "absmax", [RED_BITAND] = "bitand",
-    [RED_BITOR] = "bitor", [RED_BITXOR] = "bitxor",
-};
-
 static const char *vote_name(const Stmt *s) {
   static const char *const warp[] = {"T.any_sync", "T.all_sync", "T.ballot_sync", "T.ballot_sync"};
   static const char *const block[] = {"T.syncthreads_or", "T.syncthreads_and", "",
@@ -30,7 +22,6 @@ static const char *atomic_feature(Arena *a, const Stmt *s) {
 // The name of the construct, where no pass lowers it; else NULL.
 static const char *op_feature(Arena *a, const Stmt *s) {
   switch (s->u.op.op) {
-  case OP_REDUCE: return arena_printf(a, "T.reduce_%s", reduce_names[s->u.op.arg[2].i]);
   case OP_SCAN: return s->u.op.arg[2].i == RED_SUM ? "T.cumsum" : "T.cummax";
   case OP_REDUCER_UPDATE: return "an update of a reducer";
   case OP_REDUCER_FINALIZE: return "T.finalize_reducer";

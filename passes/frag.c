@@ -51,6 +51,11 @@ static void collect_stmt(void *ctx, Stmt *s) {
   if (s->kind == ST_OP && s->u.op.op == OP_ATOMIC &&
       s->u.op.arg[0].region->buf->scope == SC_FRAGMENT)
     add_use(c, s->u.op.arg[0].region->buf, s->u.op.arg[0].region->min, true);
+  if (s->kind == ST_OP && s->u.op.op == OP_REDUCER_UPDATE &&
+      s->u.op.arg[0].region->buf->scope == SC_FRAGMENT) {
+    add_use(c, s->u.op.arg[0].region->buf, s->u.op.arg[0].region->min, false);
+    c->uses.data[c->uses.len - 1].update = true;
+  }
 }
 
 FragUses frag_uses(Arena *a, Stmt *loop) {

@@ -2,7 +2,7 @@
 // and annotations fix layouts, loops carry them from fragment to fragment, what stays free becomes
 // coalesced. An access that no layout serves goes through shared memory.
 // SPDX-License-Identifier: MIT
-#include "passes/lower.h"
+#include "passes/reduce.h"
 
 #include <string.h>
 
@@ -12,6 +12,7 @@ typedef struct {
   int width;   // what its global and shared accesses can do along the last variable
   int bytes;   // of its widest element
   bool memory; // touches global or shared memory
+  bool apart;  // some fragment that it is connected with lacks one of the dimensions
 } LoopInfo;
 
 typedef struct {
@@ -19,6 +20,7 @@ typedef struct {
   Kernel *kernel;
   Facts *facts;
   VEC(LoopInfo) loops;
+  VEC(const Buffer *) reducers;
 } Infer;
 
 /* ------------------------------------------------------------------ loops in normal form */
@@ -84,6 +86,7 @@ static void normal_bounds(Arena *a, Facts *f, Stmt *s) {
 
 typedef struct {
   Arena *arena;
+  Kernel *kernel;
   bool inside; // a parallel loop
 } Tiles;
 
@@ -100,6 +103,7 @@ static Stmt *expand_block(Tiles *t, Stmt *s) {
 
 // Tile ops become loops; a parallel loop inside a parallel iteration is a serial one.
 static Stmt *expand(Tiles *t, Stmt *s) {
+  if (reduce_is(s)) return expand_block(t, reduce_expand(t->arena, t->kernel, s));
   if (tile_is_loop(s)) return tile_to_loop(t->arena, s, t->inside);
   if (s->kind == ST_IF) {
     s->u.branch.yes = expand_block(t, s->u.branch.yes);
@@ -159,7 +163,49 @@ static void find_loops(void *ctx, Stmt *s) {
   l.uses = frag_uses(a, s);
   Widths w = {a, in->facts, in->c->target};
   l.width = width_loop(&w, s, 16 / l.bytes);
+  for (int i = 0; i < l.uses.len; i++)
+    if (l.uses.data[i].update) vec_push(a, &in->reducers, l.uses.data[i].buf);
   vec_push(a, &in->loops, l);
+}
+
+static bool is_reducer(const Infer *in, const Buffer *b) {
+  for (int i = 0; i < in->reducers.len; i++)
+    if (in->reducers.data[i] == b) return true;
+  return false;
+}
+
+// Does some fragment of the loop lack one of its dimensions?
+static bool projects(const LoopInfo *l) {
+  for (int v = 0; v < l->stmt->u.loop.nvars; v++) {
+    if (ex_is(l->stmt->u.loop.extent[v], 1)) continue;
+    for (int i = 0; i < l->uses.len; i++) {
+      const FragUse *u = &l->uses.data[i];
+      bool used = !u->plain;
+      for (int d = 0; d < u->buf->ndim; d++) used = used || u->dim[d] == v;
+      if (!used) return true;
+    }
+  }
+  return false;
+}
+
+static bool shares_fragment(const LoopInfo *x, const LoopInfo *y) {
+  for (int i = 0; i < x->uses.len; i++)
+    for (int k = 0; k < y->uses.len; k++)
+      if (x->uses.data[i].buf == y->uses.data[k].buf) return true;
+  return false;
+}
+
+// Loops that are connected by fragments with one that projects keep their dimensions apart.
+static void find_apart(Infer *in) {
+  LoopInfo *l = in->loops.data;
+  int n = in->loops.len;
+  for (int i = 0; i < n; i++) l[i].apart = projects(&l[i]);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < n; i++)
+      for (int k = 0; !l[i].apart && k < n; k++)
+        if (l[k].apart && shares_fragment(&l[i], &l[k])) changed = l[i].apart = true;
+  }
 }
 
 static Layout *coalesced(Infer *in, const LoopInfo *l) {
@@ -172,7 +218,8 @@ static Layout *coalesced(Infer *in, const LoopInfo *l) {
   int w = l->memory ? l->width : 16 / l->bytes;
   while (w > 1 && shape[s->u.loop.nvars - 1] % w) w /= 2;
   while (w > 1 && total < (int64_t)in->kernel->threads * w && w * l->bytes > 4) w /= 2;
-  return layout_coalesced(in->c->arena, shape, s->u.loop.nvars, 1, in->kernel->threads, w);
+  return (l->apart ? layout_separate : layout_coalesced)(in->c->arena, shape, s->u.loop.nvars, 1,
+                                                         in->kernel->threads, w);
 }
 
 // The layout that the known fragments of a loop ask for; written ones come first.
@@ -180,7 +227,7 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
   Layout *read = NULL, *written = NULL;
   for (int i = 0; i < l->uses.len; i++) {
     const FragUse *u = &l->uses.data[i];
-    Layout *d = frag_to_loop(a, u, l->stmt->u.loop.nvars);
+    Layout *d = u->update ? NULL : frag_to_loop(a, u, l->stmt->u.loop.nvars);
     if (!d) continue;
     bool fits = true; // a fragment larger than the loop: handled as a part of it
     for (int v = 0; v < d->ndims; v++) fits = fits && ex_is(l->stmt->u.loop.extent[v], d->shape[v]);
@@ -199,11 +246,21 @@ static bool propagate(Infer *in) {
     if (!l->stmt->u.loop.layout && (l->stmt->u.loop.layout = demanded(a, l))) changed = true;
     for (int k = 0; l->stmt->u.loop.layout && k < l->uses.len; k++) {
       Buffer *b = l->uses.data[k].buf;
+      if (!l->uses.data[k].update && is_reducer(in, b)) continue;
       if (!b->layout && (b->layout = frag_from_loop(a, &l->uses.data[k], l->stmt->u.loop.layout)))
         changed = true;
     }
   }
   return changed;
+}
+
+// Is the mapping of the loop that of a reducer, which the loops that update it decide?
+static bool follows(const Infer *in, const LoopInfo *l) {
+  for (int i = 0; i < l->uses.len; i++) {
+    const FragUse *u = &l->uses.data[i];
+    if (!u->update && !u->buf->layout && is_reducer(in, u->buf)) return true;
+  }
+  return false;
 }
 
 // The free loop to settle first: one whose accesses say most about a good mapping.
@@ -213,6 +270,7 @@ static LoopInfo *next_free(Infer *in) {
   for (int i = 0; i < in->loops.len; i++) {
     LoopInfo *l = &in->loops.data[i];
     int score = l->stmt->u.loop.nvars * 100 + l->memory * 50 + l->width;
+    if (follows(in, l)) score = 0;
     if (l->stmt->u.loop.layout || score <= best_score) continue;
     best = l;
     best_score = score;
@@ -250,11 +308,12 @@ void pass_layout(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
     layout_demote_scalars(c, k);
-    Tiles t = {c->arena, false};
+    Tiles t = {c->arena, k, false};
     k->body = walk_block(c->arena, expand_block(&t, k->body));
     layout_gemm_operands(c, k);
     Infer in = {.c = c, .kernel = k, .facts = facts_new(c->arena, p, k)};
     walk_facts(c->arena, in.facts, k->body, find_loops, &in);
+    find_apart(&in);
     infer(&in);
     remark_loops(&in);
     layout_stage_misfits(c, k);

@@ -1,7 +1,7 @@
 // lower: tile ops become what each thread does; buffers become flat arrays. The walk, expressions
 // and control flow; accesses, loops, copies and gemms have files of their own.
 // SPDX-License-Identifier: MIT
-#include "passes/lower.h"
+#include "passes/reduce.h"
 
 const Buffer *lower_form(Lower *l, const Buffer *b) {
   for (int i = 0; i < l->forms.len; i++)
@@ -134,6 +134,8 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_COPY: lower_async_copy(l, s, out); break;
   case OP_GEMM: gemm_lower(l, s, out); break;
   case OP_ATOMIC: lower_atomic(l, s, out); break;
+  case OP_REDUCER_UPDATE: lower_update(l, s, out); break;
+  case OP_REDUCER_FINALIZE: lower_finalize(l, s, out); break;
   case OP_SYNC:
   case OP_ASYNC_COMMIT:
   case OP_ASYNC_WAIT: st_add(l->arena, out, s); break;

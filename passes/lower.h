@@ -15,6 +15,7 @@ enum { LOOP_MAX_DIMS = 8, LOOP_MAX_DIGITS = 24 };
 typedef struct {
   Buffer *buf;
   bool write, plain;
+  bool update; // of a reducer: a thread changes its own copy, whatever threads run the iteration
   int dim[LOOP_MAX_DIMS];
   Expr **idx;
 } FragUse;
@@ -124,6 +125,8 @@ Var *lower_loop_var(Lower *l, const char *name);
 Expr *lower_offset(Lower *l, const Buffer *b, Expr **idx);
 // The condition under which a global element exists; NULL when proved.
 Expr *lower_guard(Lower *l, const Buffer *b, Expr **idx);
+// The register of a fragment access inside the current parallel loop.
+Expr *lower_register(Lower *l, Buffer *b, Expr **idx, bool write, Span span);
 Expr *lower_load(Lower *l, Expr *load);
 void lower_store(Lower *l, Stmt *s, Stmt *out);
 void lower_atomic(Lower *l, Stmt *s, Stmt *out);

@@ -25,8 +25,7 @@ Expr *lower_guard(Lower *l, const Buffer *b, Expr **idx) {
   return width_drop_lane(l->arena, l->facts, cond, l->lane, l->width);
 }
 
-// The register of a fragment access inside the current parallel loop.
-static Expr *fragment_register(Lower *l, Buffer *b, Expr **idx, bool write, Span span) {
+Expr *lower_register(Lower *l, Buffer *b, Expr **idx, bool write, Span span) {
   const Buffer *t = lower_form(l, b);
   if (!l->loop) {
     diag_report(l->c->diags, DIAG_FRAGMENT_SCALAR, span, b->name);
@@ -70,7 +69,7 @@ Expr *lower_load(Lower *l, Expr *x) {
   Buffer *b = x->u.load.buf;
   const Buffer *t = lower_form(l, b);
   if (t->scope == SC_FRAGMENT) {
-    Expr *r = fragment_register(l, b, x->u.load.idx, false, x->span);
+    Expr *r = lower_register(l, b, x->u.load.idx, false, x->span);
     return ex_load(l->arena, b, &r, 1);
   }
   Expr **idx = lower_indices(l, x->u.load.idx, x->u.load.n);
@@ -100,7 +99,7 @@ void lower_store(Lower *l, Stmt *s, Stmt *out) {
   const Buffer *t = lower_form(l, b);
   Expr *off, *cond = NULL;
   if (t->scope == SC_FRAGMENT) {
-    off = fragment_register(l, b, s->u.store.idx, true, s->span);
+    off = lower_register(l, b, s->u.store.idx, true, s->span);
     Expr *v = lower_expr(l, s->u.store.value);
     st_add(l->arena, out, st_store(l->arena, b, &off, 1, v, s->span));
     return;
@@ -130,7 +129,6 @@ void lower_atomic(Lower *l, Stmt *s, Stmt *out) {
   if (cond) facts_push_cond(l->facts, cond);
   Expr *off = lower_offset(l, b, idx), *v = lower_expr(l, s->u.op.arg[1].expr);
   facts_pop(l->facts, mark);
-  Stmt *op =
-      st_atomic(l->arena, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
+  Stmt *op = st_atomic(l->arena, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
   st_add(l->arena, out, lower_if(l, cond, op, s->span));
 }

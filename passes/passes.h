@@ -10,11 +10,11 @@ typedef struct {
   Arena *arena;
   Diags *diags;
   const Target *target;
-  Map *flags;          // -f: name -> char* value ("1", "0", or V); NULL when none
-  bool debug;          // -g: traps
-  const char *dump;    // -d: comma-separated pass names, or "all"; NULL none
+  Map *flags;       // -f: name -> char* value ("1", "0", or V); NULL when none
+  bool debug;       // -g: traps
+  const char *dump; // -d: comma-separated pass names, or "all"; NULL none
   FILE *dump_to;
-  bool time;           // --time-passes: to dump_to
+  bool time;              // --time-passes: to dump_to
   const char *stop_after; // for tests: run only up to this pass; NULL runs all
   struct Plan *plan;      // made by the plan pass (passes/plan.h); NULL before
 } PassCtx;

@@ -94,7 +94,7 @@ help:
 
 # The device prelude as rows of a C table, the host prelude as strings.
 CG_PRELUDE := $(sort $(wildcard codegen/prelude/*.cuh))
-CG_HOST    := $(addprefix codegen/prelude/,host_types.h host.h host_ops.h)
+CG_HOST    := $(addprefix codegen/prelude/,host_types.h host.h host_ops.h host_warp.h)
 
 $(BUILD)/codegen/prelude_data.inc: tools/prelude.awk $(CG_PRELUDE)
 	@mkdir -p $(@D)

@@ -132,17 +132,24 @@ static inline void __syncthreads() {
   tlc_host_yield(tlc_host_fiber::at_barrier);
 }
 
-// All 32 lanes meet here; the last one to arrive does the work of the warp.
+// Of the warp of the fiber that runs: 32, or what is left of the block.
+static inline int tlc_host_lanes() {
+  const int left = int(tlc_host.fiber.size()) - (tlc_host.current & ~31);
+  return left < 32 ? left : 32;
+}
+
+// All lanes meet here; the last one to arrive does the work of the warp.
 static inline void tlc_host_collective(tlc_host_warp_op op, void *mine) {
   const int self = tlc_host.current, first = self & ~31;
   tlc_host_warp &w = tlc_host.warp[self / 32];
   if (w.arrived && w.op != op) tlc_host_fail("lanes of a warp at different operations");
   w.op = op;
   w.lane[self & 31] = mine;
-  if (++w.arrived < 32) return tlc_host_yield(tlc_host_fiber::at_warp);
+  if (++w.arrived < tlc_host_lanes()) return tlc_host_yield(tlc_host_fiber::at_warp);
   w.arrived = 0;
   op(w.lane);
-  for (int i = 0; i < 32; i++) tlc_host.fiber[first + i].state = tlc_host_fiber::ready;
+  for (int i = tlc_host_lanes() - 1; i >= 0; i--)
+    tlc_host.fiber[first + i].state = tlc_host_fiber::ready;
 }
 
 /* ---------------------------------------------------------------- runtime calls */
@@ -258,3 +265,4 @@ static inline T atomicCAS(T *p, T expected, T v) {
 }
 
 #include "host_ops.h"
+#include "host_warp.h"

@@ -1,0 +1,24 @@
+// What the passes know of reductions.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_REDUCE_H
+#define TLC_REDUCE_H
+
+#include "passes/lower.h"
+
+/* reduce.c */
+
+ReduceKind reduce_base(ReduceKind kind); // what combines partial results: sum of abssum
+Expr *reduce_neutral(Arena *a, ReduceKind kind, DType t);
+// kind over acc and one more value of its type; nan: a NaN wins in max and min.
+Expr *reduce_combine(Arena *a, ReduceKind kind, bool nan, Expr *acc, Expr *x);
+
+// Tile ops that become loops with reducers.
+bool reduce_is(const Stmt *s);
+Stmt *reduce_expand(Arena *a, Kernel *k, const Stmt *s);
+
+/* lower_reduce.c */
+
+void lower_update(Lower *l, Stmt *s, Stmt *out);
+void lower_finalize(Lower *l, Stmt *s, Stmt *out);
+
+#endif
