@@ -33,7 +33,8 @@ Val ev_call_expr(Ev *ev, const AstExpr *e) {
   Val fn = ev_expr(ev, e->call.callee);
   if (fn.kind == V_OPAQUE) {
     if (ev_emits(ev)) {
-      if (!strncmp(fn.opaque->what, "tilelang.", 9)) ev_opaque(ev, e->span, fn.opaque->what);
+      if (!strncmp(fn.opaque->what, "tilelang.", 9) || !strncmp(fn.opaque->what, "T.", 2))
+        ev_opaque(ev, e->span, fn.opaque->what);
       ev_fail(ev, DIAG_OPAQUE_CALL, e->span, fn.opaque->what);
     }
     if (!ev->hosting && !torch_shapes(fn)) return v_opaque(ev, "%s()", fn.opaque->what);
@@ -390,6 +391,8 @@ Val ev_decorate(Ev *ev, const AstStmt *def) {
   for (int i = def->def.decorators.len - 1; i >= 0; i--) {
     const AstExpr *e = def->def.decorators.data[i];
     Val d = ev_expr(ev, e);
+    if (d.kind == V_OPAQUE && !strncmp(d.opaque->what, "T.", 2))
+      ev_opaque(ev, e->span, d.opaque->what);
     if (d.kind == V_OPAQUE && host_decorates(ev, d.opaque->what, e, v.fn)) continue;
     if (d.kind == V_OPAQUE)
       return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);

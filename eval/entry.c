@@ -138,10 +138,18 @@ Val entry_factory(Ev *ev, Func *f, EvEntry *e) {
   return ok ? run.result : (Val){.kind = V_ERROR};
 }
 
-// The function that a factory made: returned, or given to a tuner of its own.
+// The function that a factory made: returned, alone or beside other things, or given to a tuner or
+// the compiler.
 static Val made_by(Ev *ev, Val r, int tuners) {
-  if (r.kind != V_FUNC && ev->tuners.len > tuners) return ev->tuners.data[tuners]->kernel;
-  return r;
+  if (r.kind == V_FUNC || r.kind == V_ERROR || r.kind == V_MISSING) return r;
+  Val f = {.kind = V_UNSET};
+  int found = 0;
+  for (int i = 0; v_is_seq(r) && i < r.seq->len; i++) {
+    if (r.seq->data[i].kind == V_FUNC && r.seq->data[i].fn->prim && ++found) f = r.seq->data[i];
+  }
+  if (found) return found == 1 ? f : r;
+  if (ev->tuners.len > tuners) return ev->tuners.data[tuners]->kernel;
+  return ev->compiled.kind == V_FUNC ? ev->compiled : r;
 }
 
 static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
@@ -153,6 +161,7 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
     }
     const Func *factory_fn = r.fn;
     int tuners = ev->tuners.len;
+    ev->compiled = v_none();
     r = made_by(ev, entry_factory(ev, r.fn, e), tuners);
     if (r.kind == V_ERROR) return NULL;
     if (r.kind == V_FUNC && r.fn->prim) {

@@ -89,6 +89,10 @@ bool ev_caught(Ev *ev, DiagId id) {
 bool ev_unfollowed(const Ev *ev) { return ev->skips && !ev->trace && !ev->entry; }
 
 void ev_opaque(Ev *ev, Span at, const char *what) {
+  if (!strncmp(what, "T.", 2)) {
+    what += 2;
+    ev_no_word(ev, arena_strn(ev->arena, what, strcspn(what, ".([")), at);
+  }
   if (!strncmp(what, "tilelang.", 9)) ev_fail(ev, DIAG_UNSUPPORTED, at, what);
   ev_fail(ev, DIAG_OPAQUE, at, what);
 }

@@ -105,8 +105,9 @@ Val fn_compile(Ev *ev, Call *c) {
 }
 
 Val tl_compile(Ev *ev, Call *c) {
-  if (c->arg[0].kind == V_FUNC) return c->arg[0];
-  return v_opaque(ev, "tilelang.compile()");
+  if (c->arg[0].kind != V_FUNC) return v_opaque(ev, "tilelang.compile()");
+  ev->compiled = c->arg[0];
+  return c->arg[0];
 }
 
 /* ------------------------------------------------------------------ tuners */

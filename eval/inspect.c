@@ -27,6 +27,8 @@ static int is_instance(Val v, Val type) {
   case V_INT: return !strcmp(t, "int");
   case V_FLOAT: return !strcmp(t, "float");
   case V_STR: return !strcmp(t, "str");
+  case V_EXPR:
+  case V_VAR: return !strcmp(t, "PrimExpr");
   case V_DTYPE: return !strcmp(t, "str") || !strcmp(t, "dtype");
   case V_TUPLE: return !strcmp(t, "tuple");
   case V_LIST: return !strcmp(t, "list");

@@ -346,6 +346,7 @@ struct Ev {
   VEC(HostCall) made;
   VEC(Tuner *) tuners;
   VEC(Nested) nested;
+  Val compiled; // the function that tilelang.compile was given last
   bool hosting;   // host code is run for what it calls: errors end their statements only
   const AstBlock *body; // of the file
   int skips;      // conditions and loops of the module that were unknown
@@ -359,6 +360,7 @@ NORETURN void ev_unwind(Ev *ev);
 bool ev_caught(Ev *ev, DiagId id);
 // Is what went wrong no error of the program, since host code before it could not be followed?
 bool ev_unfollowed(const Ev *ev);
+NORETURN void ev_no_word(Ev *ev, const char *name, Span at); // there is no T.name
 NORETURN void ev_opaque(Ev *ev, Span at, const char *what); // something unknown is needed
 void ev_trail(Ev *ev); // notes of the calls that led here
 #define ev_fail(ev, id, ...)                                                                       \

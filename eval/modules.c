@@ -54,6 +54,11 @@ static Val vocab_attr(Ev *ev, const char *name, Span at) {
   if (b) return (Val){.kind = V_BUILTIN, .builtin = b};
   if (!strcmp(name, "GemmWarpPolicy")) return module(name);
   if (dt_find(name, &t) && t != DT_INDEX) return v_dtype(t);
+  if (!ev->trace && !ev->entry) return v_opaque(ev, "T.%s", name); // host code may never need it
+  ev_no_word(ev, name, at);
+}
+
+void ev_no_word(Ev *ev, const char *name, Span at) {
   const char *near = vocab_near(ev, name);
   ev_fail(ev, DIAG_NO_WORD, at, name,
           near ? arena_printf(ev->arena, "; did you mean T.%s?", near) : "");

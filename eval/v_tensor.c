@@ -85,17 +85,34 @@ static Expr **tensor_shape(Ev *ev, int n, const Val *shape, Span at) {
   return out;
 }
 
+// T.empty((M, N), dtype) or T.empty(M, N, dtype=dtype): the operands as shape and dtype.
+static Val empty_shape(Ev *ev, Call *c) {
+  const Seq *all = c->rest;
+  if (!all->len) ev_fail(ev, DIAG_ARG_MISSING, c->span, "T.empty", "shape");
+  if (!v_is_seq(all->data[0]) && (all->len == 1 || dev_ok(all->data[1])))
+    return (Val){.kind = V_TUPLE, .seq = c->rest};
+  if (all->len > 3) ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[3], "T.empty", 3, all->len);
+  if (all->len > 1 && arg_given(c, 0)) ev_fail(ev, DIAG_ARG_TWICE, c->at[0], "T.empty", "dtype");
+  if (all->len > 1) {
+    c->arg[0] = all->data[1];
+    c->at[0] = c->pos_at.data[1];
+  }
+  return all->data[0];
+}
+
 Val t_empty(Ev *ev, Call *c) {
   if (!ev->trace || !ev->trace->eager || ev->trace->kernel) ev_fail(ev, DIAG_EMPTY_PLACE, c->span);
   int n;
   Val *shape;
-  shape_of(ev, c->arg[0], c->at[0], &n, &shape);
-  Expr **extents = tensor_shape(ev, n, shape, c->at[0]);
+  Val sizes = empty_shape(ev, c);
+  Span at = c->pos.len ? c->pos_at.data[0] : c->span;
+  shape_of(ev, sizes, at, &n, &shape);
+  Expr **extents = tensor_shape(ev, n, shape, at);
   for (int i = 0; i < n; i++) {
     int64_t k;
-    if (ex_const(extents[i], &k) && k < 0) ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
+    if (ex_const(extents[i], &k) && k < 0) ev_fail(ev, DIAG_TENSOR_SIZE, at, (long long)k, i);
   }
-  Buffer *b = nameless(ev, arg_dtype(ev, c, 1, DT_F32), SC_GLOBAL, extents, n, c->span);
+  Buffer *b = nameless(ev, arg_dtype(ev, c, 0, DT_F32), SC_GLOBAL, extents, n, c->span);
   vec_push(ev->arena, &ev->trace->empties, b);
   return v_buffer(b);
 }
