@@ -125,7 +125,8 @@ END_TEST
 START_TEST(samples) {
   static const char *const names[] = {
       "gemm",      "gemm_nt",   "gemm_bias_relu", "gemm_symbolic_m", "gemm_bf16",
-      "gemm_int8", "gemm_tf32", "splitk",         "vector_add",      "splitk_tile"};
+      "gemm_int8", "gemm_tf32", "splitk",         "vector_add",      "splitk_tile",
+      "splitk_workspace"};
   for (size_t i = 0; i < LEN(names); i++) {
     Run *r = start();
     compile_file(r, arena_printf(r->arena, "samples/%s.tl", names[i]));

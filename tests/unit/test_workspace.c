@@ -111,6 +111,24 @@ START_TEST(launcher) {
 }
 END_TEST
 
+START_TEST(constant_sizes) {
+  static const char text[] = "program p\nworkspace a : int8 [300]\nworkspace b : float32 [1]\n"
+                             "kernel p_k0 {\n  level thread\n  threads 1\n  body {\n"
+                             "    a[299] = int8(1)\n    b[0] = 2.0\n  }\n}\n";
+  CgOptions o = {.target = target_find("sm_80")};
+  TextKernel k;
+  ck_assert(text_load(read_text(text), &o, &k));
+  ck_assert_uint_eq(k.workspace((void *[]){NULL}), 512 + 256);
+  char *w = aligned_alloc(256, 1024);
+  ck_assert_int_eq(k.call((void *[]){w}), 0);
+  ck_assert_int_eq(w[299], 1);
+  ck_assert_float_eq(*(float *)(w + 512), 2);
+  says(k, (void *[]){NULL}, "workspace is a null pointer");
+  says(k, (void *[]){w + 4}, "workspace must be aligned");
+  free(w);
+}
+END_TEST
+
 START_TEST(more_than_64_bits) {
   static const char text[] = "program p\nsize n\nworkspace a : float32 [n * n * n]\n"
                              "workspace b : int8 [n]\nkernel p_k0 {\n  level thread\n  grid [n, "
@@ -176,6 +194,7 @@ int main(void) {
   tcase_add_test(tc, text_form);
   tcase_add_test(tc, rules);
   tcase_add_test(tc, launcher);
+  tcase_add_test(tc, constant_sizes);
   tcase_add_test(tc, more_than_64_bits);
   tcase_add_test(tc, emulators);
   suite_add_tcase(s, tc);
