@@ -51,6 +51,10 @@ START_TEST(text_form) {
   ir_print(read_text(buf_str(&one)), &three);
   ck_assert_str_eq(buf_str(&one), buf_str(&three));
   ck_assert(strstr(buf_str(&one), "\nworkspace odd : int8 [3, n]\n"));
+  buf_free(&one);
+  buf_free(&two);
+  buf_free(&three);
+  buf_free(&why);
 }
 END_TEST
 
@@ -62,6 +66,7 @@ static void refused(const char *workspace, const char *complaint) {
   Buf why = {0};
   ck_assert_msg(!ir_verify(read_text(text), &why) && strstr(buf_str(&why), complaint),
                 "no '%s': %s", complaint, buf_str(&why));
+  buf_free(&why);
 }
 
 START_TEST(rules) {
@@ -172,6 +177,7 @@ START_TEST(emulators) {
     ck_assert_msg(emulated(texts[i], a, c, 8, &said), "%s", buf_str(&said));
     for (int k = 0; k < 8; k++) ck_assert_float_eq(c[k], 7 * (a[7 - k] + 1));
     ck_assert(emulated(texts[i], a, c, 0, &said)); // empty grids, empty parts
+    buf_free(&said);
   }
   // The kernels in the other order: the first reads what nothing has written.
   const char *k0 = strstr(texts[1], "kernel two_k0"), *k1 = strstr(texts[1], "kernel two_k1");
@@ -180,6 +186,7 @@ START_TEST(emulators) {
   Buf said = {0};
   ck_assert(!emulated(swapped, a, c, 8, &said));
   ck_assert_msg(strstr(buf_str(&said), "which nothing has written"), "%s", buf_str(&said));
+  buf_free(&said);
 }
 END_TEST
 
