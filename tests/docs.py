@@ -4,7 +4,8 @@ A fenced block says behind its language what is done with it:
 
     ```python program ARGS   a whole file: `tlc FILE ARGS` must succeed
     ```python body           lines for the frame's kernel; must compile
-    ```python oracle         the same of what only --device=oracle runs yet: refused with E590
+    ```python oracle         the same of what only --device=oracle runs yet: each word that no other block
+                             uses stands in a line refused with E590, unless named in with=WORD,...
     ```python fails          a whole file that must be refused; `body fails`: lines of the frame
     ```python frame          the frame: its line `...` gives way to such lines
     ```LANGUAGE file=NAME    a file for the commands that follow
@@ -87,7 +88,7 @@ class Runner:
         with open(f"{self.folder.name}/example.tl", "w") as f:
             f.write(text)
         output = [] if any(a.startswith("--run") or a == "-o" for a in args) else ["-o", "example.cu"]
-        return self.call([TLC, "--color=never", "example.tl", *args, *output])
+        return self.call([TLC, "--color=never", "--max-errors=100", "example.tl", *args, *output])
 
     def framed(self, block):
         if not self.frame:
@@ -98,11 +99,13 @@ class Runner:
         return self.frame.replace(pad.group(0), "\n".join(lines))
 
     def python(self, block):
-        args = [m for m in block.marks if m not in ("program", "body", "oracle", "fails", "run")]
+        words = ("program", "body", "oracle", "fails", "run")
+        args = [m for m in block.marks if m not in words and not m.startswith("with=")]
         text = self.framed(block) if block.has("body") or block.has("oracle") else block.text
         status, said = self.tlc(block, text, args)
         self.last = said
         if block.has("oracle"):
+            self.refused(block, text, said)
             if status != 1 or "[E590]" not in said or said.count("error:") != said.count("[E590]"):
                 self.say(block, f"is marked oracle, and gives status {status}:\n{said}")
             status, said = self.tlc(block, text, ["--run", "--device=oracle", "-p", "n=3,x=1.5"])
@@ -112,6 +115,16 @@ class Runner:
         want = 1 if block.has("fails") else 0
         if status != want:
             self.say(block, f"status {status}, not {want}:\n{said}")
+
+    def refused(self, block, text, said):
+        """Is each word of an oracle block refused that only such blocks use?"""
+        lines = {int(n) for n in re.findall(r"^example\.tl:(\d+):.*\[E590\]$", said, re.M)}
+        refused = "\n".join(line for n, line in enumerate(text.splitlines(), 1) if n in lines)
+        spared = ",".join(m[5:] for m in block.marks if m.startswith("with=")).split(",")
+        for word, status in statuses():
+            if status == "oracle only" and word not in spared and re.search(rf"\bT\.{word}\b", block.text) \
+                    and not re.search(rf"\bT\.{word}\b", refused):
+                self.say(block, f"T.{word} compiles today: its example is no oracle one any more")
 
     def shell(self, block):
         if block.has("nvcc") and not shutil.which("nvcc", path=self.env["PATH"]) and "TLC_CI" not in os.environ:
