@@ -1,0 +1,87 @@
+"""The import hook: what is not installed is stood in for, and only then."""
+# SPDX-License-Identifier: MIT
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+from .opaque import OpaqueModule
+
+FAKES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fake")
+
+# Packages that TileLang's programs import for references and reports, never for a kernel's parameters.
+PACKAGES = {
+    "einops", "triton", "fla", "flash_attn", "flash_mla", "flashinfer", "mamba_ssm", "bitblas", "scipy",
+    "fast_hadamard_transform", "matplotlib", "tqdm", "pytest", "packaging", "cuda", "PIL", "pandas", "vllm",
+    "transformers", "accelerate", "tabulate", "tvm", "tvm_ffi", "z3", "cutlass", "ml_dtypes", "cloudpickle",
+    "deep_gemm", "xformers", "einx", "rich", "sympy", "networkx", "iket",
+}
+
+
+def mode():
+    value = os.environ.get("TLC_SHIM", "compile")
+    if value not in ("record", "compile"):
+        raise SystemExit(f"TLC_SHIM is '{value}'; it takes record or compile")
+    return value
+
+
+def fakes_forced():
+    return os.environ.get("TLC_SHIM_FAKE_TORCH") == "1"
+
+
+class _OpaqueLoader(importlib.abc.Loader):
+    def create_module(self, spec):
+        return OpaqueModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def _opaque_spec(name):
+    return importlib.machinery.ModuleSpec(name, _OpaqueLoader(), is_package=True)
+
+
+def _fake_spec(name):
+    """A package or module of the folder fake/, else None."""
+    top = os.path.join(FAKES, name)
+    if os.path.isdir(top):
+        return importlib.util.spec_from_file_location(name, os.path.join(top, "__init__.py"),
+                                                      submodule_search_locations=[top])
+    if os.path.isfile(top + ".py"):
+        return importlib.util.spec_from_file_location(name, top + ".py")
+    return None
+
+
+class Fallback(importlib.abc.MetaPathFinder):
+    """Asked last: an absent torch (record mode), an absent package of PACKAGES (record mode), and what
+    the stand-in for tilelang or the fake torch does not spell out."""
+
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if name != top and top in ("tilelang", "tvm"):
+            return _opaque_spec(name)
+        if top == "tvm":
+            return _opaque_spec(name)
+        if mode() != "record" and not fakes_forced():
+            return None
+        if top == "torch":
+            return _fake_spec(name) if name == top else _opaque_spec(name)
+        if top in PACKAGES:
+            return (_fake_spec(name) if name == top else None) or _opaque_spec(name)
+        return None
+
+
+class Forced(importlib.abc.MetaPathFinder):
+    """Asked first where TLC_SHIM_FAKE_TORCH=1: the fake torch even though there is a real one."""
+
+    def find_spec(self, name, path=None, target=None):
+        return _fake_spec(name) if name == "torch" else None
+
+
+def install():
+    if any(isinstance(f, Fallback) for f in sys.meta_path):
+        return
+    sys.meta_path.append(Fallback())
+    if fakes_forced():
+        sys.meta_path.insert(0, Forced())

@@ -1,0 +1,108 @@
+"""Which function a kernel comes from and what it was called with: what tlc needs to find it again."""
+# SPDX-License-Identifier: MIT
+import dis
+import gc
+import inspect
+import os
+import sys
+import types
+
+from . import specs
+from .values import Unsayable, plain
+
+
+class Origin:
+    """A function of a file and the values of its parameters (tensors left out)."""
+
+    def __init__(self, fn, args):
+        self.fn, self.args = fn, args
+
+    @property
+    def file(self):
+        return os.path.abspath(inspect.getsourcefile(self.fn) or self.fn.__code__.co_filename)
+
+    @property
+    def nested(self):
+        return "<locals>" in self.fn.__qualname__
+
+    @property
+    def entry(self):
+        """The module-level function that holds it: what --entry names."""
+        return self.fn.__qualname__.partition(".")[0]
+
+    def closure(self):
+        """The enclosing functions' variables it uses: theirs to say where it is nested."""
+        return inspect.getclosurevars(self.fn).nonlocals
+
+    def plain_args(self):
+        """(parameters as plain values, names of those that have none); a nested function's include what it
+        uses of the functions around it."""
+        values = dict(self.args)
+        if self.nested:
+            outer = {k: v for k, v in self.closure().items() if not callable(v) and k not in values}
+            values = {**outer, **values}
+        said, unsaid = {}, []
+        for k, v in values.items():
+            try:
+                said[k] = plain(v)
+            except Unsayable:
+                unsaid.append(k)
+        return said, unsaid
+
+
+def bind(fn, args, kwargs):
+    """Parameters by name, defaults included; *args and **kwargs are left out."""
+    sig = inspect.signature(fn)
+    bound = sig.bind(*args, **kwargs)
+    bound.apply_defaults()
+    out = {}
+    for name, value in bound.arguments.items():
+        kind = sig.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            out.update(value)
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            out[name] = value
+    return out
+
+
+def _function_of(frame):
+    code = frame.f_code
+    found = [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
+    return found[0] if found else None
+
+
+def reassigned(fn):
+    """Parameters that the function's body assigns: their value in its frame is not what was passed."""
+    params = set(inspect.signature(fn).parameters)
+    return {i.argval for i in dis.get_instructions(fn) if i.opname in ("STORE_FAST", "STORE_DEREF")} & params
+
+
+def caller(fn, depth):
+    """The origin of a prim_func defined in a plain function that is running now, from its frame; None at module level."""
+    if "<locals>" not in fn.__qualname__:
+        return None
+    frame = sys._getframe(depth + 1)
+    name = fn.__qualname__.split(".")[-3]
+    while frame and frame.f_code.co_name != name:
+        frame = frame.f_back
+    factory = _function_of(frame) if frame else None
+    if not factory:
+        return None
+    names = frame.f_code.co_varnames[:frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
+    return Origin(factory, {n: frame.f_locals[n] for n in names if n in frame.f_locals})
+
+
+def params_of(fn):
+    """The declared parameters of a prim_func: (name, TensorSpec, ScalarSpec or None)."""
+    notes = dict(fn.__annotations__)
+    if any(isinstance(a, str) for a in notes.values()):
+        scope = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals}
+        for frame in inspect.stack()[1:]:
+            for k, v in frame.frame.f_locals.items():
+                scope.setdefault(k, v)
+        for name, a in notes.items():
+            try:
+                notes[name] = eval(a, scope) if isinstance(a, str) else a
+            except Exception:
+                notes[name] = None
+    return [(name, specs.spec_of(notes.get(name))) for name in inspect.signature(fn).parameters]

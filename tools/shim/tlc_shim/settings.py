@@ -1,0 +1,70 @@
+"""What the environment says (docs/shim.md lists the variables)."""
+# SPDX-License-Identifier: MIT
+import os
+import shutil
+import tempfile
+
+from .hooks import mode
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+
+
+class Missing(RuntimeError):
+    """This machine lacks something: tlc, nvcc, a GPU."""
+
+
+def recording():
+    return mode() == "record"
+
+
+def tlc():
+    path = os.environ.get("TLC") or shutil.which("tlc") or os.path.join(TREE, "build", "tlc")
+    if not os.access(path, os.X_OK):
+        raise Missing(f"no tlc at {path}: set TLC to the binary")
+    return os.path.abspath(path)
+
+
+def device():
+    """Where kernels run: cuda, or cpu (the emitted text through the host prelude)."""
+    value = os.environ.get("TLC_SHIM_DEVICE", "cuda")
+    if value not in ("cuda", "cpu"):
+        raise SystemExit(f"TLC_SHIM_DEVICE is '{value}'; it takes cuda or cpu")
+    return value
+
+
+def capability():
+    """Of the GPU, (major, minor); (9, 0) or what TLC_ARCH names where there is none."""
+    arch = os.environ.get("TLC_ARCH", "")
+    try:
+        import torch
+        if not recording() and torch.cuda.is_available():
+            return tuple(torch.cuda.get_device_capability())
+    except ImportError:
+        pass
+    digits = arch.removeprefix("sm_").rstrip("a")
+    return (int(digits[:-1]), int(digits[-1])) if digits.isdigit() else (9, 0)
+
+
+def arch():
+    """The --arch for tlc: TLC_ARCH, else the newest that the GPU runs; on the CPU sm_80, which the host prelude covers."""
+    if os.environ.get("TLC_ARCH"):
+        return os.environ["TLC_ARCH"]
+    if device() == "cpu":
+        return "sm_80"
+    cc = capability()
+    if cc == (9, 0):
+        return "sm_90a"
+    return {(8, 0): "sm_80", (8, 6): "sm_86", (8, 7): "sm_87", (8, 9): "sm_89"}.get(cc, "sm_80")
+
+
+def work():
+    """The folder of everything built."""
+    path = os.environ.get("TLC_SHIM_CACHE") or os.path.join(tempfile.gettempdir(), f"tlc-shim-{os.getuid()}")
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def root():
+    """Paths in the record are relative to this folder."""
+    return os.path.abspath(os.environ.get("TLC_SHIM_ROOT") or os.getcwd())

@@ -1,0 +1,102 @@
+"""What an eager kernel's declarations say: the sizes T.const stands for, given its tensors, and its results' shapes.
+
+The body's `with` blocks are left out, so that nothing of the device half runs; what cannot be evaluated at Python
+level is skipped."""
+# SPDX-License-Identifier: MIT
+import ast
+import contextlib
+import inspect
+import textwrap
+
+from . import specs
+from .specs import Sym, TensorSpec
+
+
+class _Host(ast.NodeTransformer):
+    """Drops device blocks; turns `A: T.Tensor(...)` into a call that notes it."""
+
+    def visit_With(self, node):
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_FunctionDef(self, node):
+        return node
+
+    def visit_AnnAssign(self, node):
+        if node.value is None and isinstance(node.target, ast.Name):
+            call = ast.Call(ast.Name("__declare__", ast.Load()), [ast.Constant(node.target.id), node.annotation], [])
+            return ast.copy_location(ast.Expr(call), node)
+        return node
+
+
+def _function(fn):
+    tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(fn))))
+    return next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == fn.__name__)
+
+
+def is_eager(fn):
+    """Whether the function itself declares a kernel: a `with T.Kernel` of its own, not of a function inside it."""
+    def device(nodes):
+        for n in nodes:
+            if isinstance(n, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+                continue
+            if isinstance(n, ast.With) and any("Kernel" in ast.unparse(i.context_expr) for i in n.items):
+                return True
+            if device(ast.iter_child_nodes(n)):
+                return True
+        return False
+    try:
+        return device(_function(fn).body)
+    except (OSError, SyntaxError, StopIteration):
+        return False
+
+
+class Tracing:
+    """While a trace runs, T.const asks it for values."""
+
+    current = None
+
+    def __init__(self, known):
+        self.known, self.order = known, []
+
+    def const(self, text):
+        names = specs.names_of(text)
+        self.order += [n for n in names if n not in self.order]
+        out = tuple(self.known.get(n, Sym(n)) for n in names)
+        return out[0] if len(out) == 1 else out
+
+
+def _run(fn, node, args, tracing):
+    """The value the host half returns; declarations are bound to the tensors among args on the way."""
+    def declare(name, spec):
+        value = args.get(name)
+        if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
+            spec.bind(value.shape, tracing.known)
+    scope = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals, "__declare__": declare}
+    module = ast.Module([node], [])
+    exec(compile(ast.fix_missing_locations(module), inspect.getsourcefile(fn), "exec"), scope)
+    Tracing.current = tracing
+    try:
+        return scope[fn.__name__](**args)
+    finally:
+        Tracing.current = None
+
+
+def trace(fn, args):
+    """({size name: value}, result) of an eager kernel called with these arguments; the result is made of
+    TensorSpecs with all sizes known, or None where it cannot be told."""
+    node = _function(fn)
+    node.decorator_list, node.returns = [], None
+    for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        a.annotation = None
+    node.body = [_Host().visit(s) for s in node.body]
+    tracing, result = Tracing({}), None
+    names = {p for p in inspect.signature(fn).parameters}
+    args = {k: v for k, v in args.items() if k in names}
+    for name, spec in getattr(fn, "__annotations__", {}).items():
+        if isinstance(spec, TensorSpec) and hasattr(args.get(name), "shape"):
+            spec.bind(args[name].shape, tracing.known)
+    for _ in range(2):   # once to learn the sizes, once with them
+        with contextlib.suppress(Exception):
+            result = _run(fn, node, args, tracing)
+    sizes = {n: tracing.known[n] for n in tracing.order if n in tracing.known}
+    return sizes, result, tracing.known
