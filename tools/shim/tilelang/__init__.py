@@ -14,7 +14,7 @@ if settings.mode() == "compile" and settings.device() == "cpu":
     cpu_torch.install()
 
 from tlc_shim.dtypes import dtype as DataType  # noqa: E402
-from tlc_shim.jit import Jit as JITImpl, compile, jit, par_compile  # noqa: E402, F401
+from tlc_shim.jit import Jit as JITImpl, compile, jit, lower, par_compile  # noqa: E402, F401
 from tlc_shim.kernel import Kernel as JITKernel  # noqa: E402, F401
 from tlc_shim.profiler import Profiler, TensorSupplyType  # noqa: E402, F401
 from tlc_shim.tune import autotune  # noqa: E402, F401

@@ -100,7 +100,8 @@ class Built:
         self.origin = origin
         source, entry = nested.source(origin)
         arch = settings.arch()
-        args = [source, "--entry", entry, *bindings(origin, sizes), "--arch", arch, "-I", os.path.dirname(origin.file)]
+        # A name of its own: a function may be called double, or main.
+        args = [source, "--entry", entry, "--name", f"shim_{entry}", *bindings(origin, sizes), "--arch", arch, "-I", os.path.dirname(origin.file)]
         folder = os.path.join(settings.work(), digest(read(source), *args, os.getpid()))
         os.makedirs(folder, exist_ok=True)
         cu, manifest = os.path.join(folder, f"{entry}.cu"), os.path.join(folder, f"{entry}.json")

@@ -4,8 +4,9 @@ import functools
 import inspect
 
 from . import origin as origins
-from . import settings
-from .kernel import Kernel, PrimFunc, pretend, several
+from . import record
+from .kernel import Kernel, PrimFunc
+from .opaque import Opaque
 from .origin import Origin
 from .specs import ScalarSpec, TensorSpec, spec_of
 from .trace import is_eager, trace
@@ -51,6 +52,13 @@ def par_compile(funcs, out_idx=None, ignore_error=False, **kwargs):
     return out
 
 
+def lower(func, *_, **__):
+    """tilelang.lower: noted; what it gives is opaque."""
+    if isinstance(func, PrimFunc):
+        record.note(func.origin)
+    return Opaque("tilelang.lower(...)")
+
+
 def is_tensor(x):
     import torch
     return isinstance(x, torch.Tensor)
@@ -73,7 +81,9 @@ class Jit:
         if self.prim:
             return self.prim
         if self.mode == "eager":
-            return PrimFunc(self.fn, [], self.eager_parts(args, kwargs)[0])
+            origin, sizes, _ = self.eager_parts(args, kwargs)
+            record.note(origin, sizes)
+            return PrimFunc(self.fn, [], origin)
         origin = Origin(self.fn, origins.bind(self.fn, args, kwargs))
         Lazy.stack.append(origin)
         try:
@@ -82,6 +92,7 @@ class Jit:
             Lazy.stack.pop()
         if isinstance(out, PrimFunc):
             out.origin = origin
+            record.note(origin)
         return out
 
     def options(self):
@@ -102,33 +113,32 @@ class Jit:
         return par_compile(funcs, self.out_idx, ignore_error)
 
     def eager_parts(self, args, kwargs):
-        """(origin, sizes, run-time arguments, result, known sizes) of one call."""
-        bound = origins.bind(self.fn, args, kwargs)
+        """(origin, sizes, run-time arguments) of one call."""
+        names = self.signature.parameters
+        given = {k: v for k, v in kwargs.items() if k not in names}   # sizes, where it is compiled without tensors
+        bound = origins.bind(self.fn, args, {k: v for k, v in kwargs.items() if k in names}, partial=True)
         notes = getattr(self.fn, "__annotations__", {})
         tensors = {k: v for k, v in bound.items() if is_tensor(v) or isinstance(v, TensorSpec) or
                    isinstance(spec_of(notes.get(k)), (ScalarSpec, TensorSpec))}
-        sizes, result, known = trace(self.fn, bound)
+        sizes = trace(self.fn, bound, given)[0]
+        sizes = {**sizes, **{k: v for k, v in given.items() if isinstance(v, int)}}
         origin = Origin(self.fn, {k: v for k, v in bound.items() if k not in tensors})
-        return origin, sizes, tensors, result, known
+        return origin, sizes, tensors
 
     def eager_kernel(self, args, kwargs):
-        origin, sizes, tensors, result, known = self.eager_parts(args, kwargs)
+        origin, sizes, tensors = self.eager_parts(args, kwargs)
         said, _ = origin.plain_args()
         key = repr((sorted(said.items()), sorted(sizes.items())))
         if key not in self.cache:
             self.cache[key] = Kernel(origin, None, sizes=sizes, eager=self.fn, options=self.options())
-        return self.cache[key], tensors, result, known
+        return self.cache[key], tensors
 
     def __call__(self, *args, **kwargs):
         kwargs.update(kwargs.pop("__tune_params", {}))
         if self.mode == "lazy":
             return self.lazy_kernel(args, kwargs)
-        kernel, tensors, result, known = self.eager_kernel(args, kwargs)
-        if not settings.recording():
-            return kernel(**tensors)
-        like = next((t for t in tensors.values() if is_tensor(t)), None)
-        outs = result if isinstance(result, (tuple, list)) else [] if result is None else [result]
-        return several([pretend(o, known, like) if isinstance(o, TensorSpec) else o for o in outs])
+        kernel, tensors = self.eager_kernel(args, kwargs)
+        return kernel(**tensors)
 
     def lazy_kernel(self, args, kwargs):
         try:

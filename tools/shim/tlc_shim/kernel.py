@@ -5,6 +5,7 @@ import inspect
 from . import build, record, settings
 from .opaque import Opaque
 from .specs import ScalarSpec, TensorSpec, dim_value
+from .trace import trace
 
 
 class PrimFunc:
@@ -51,6 +52,9 @@ class Kernel:
         self.out_idx = indices(out_idx, len(self.declared))
         self.config, self.latency, self.ref_latency = None, None, None
         self._built = None
+        if eager is not None:
+            declared = trace(eager, origin.args, self.sizes)[3]
+            self.declared = [(n, s) for n, s in declared.items() if n in self.run_time_names()]
         record.note(origin, self.sizes)
         if not settings.recording():
             self.built()
@@ -68,7 +72,19 @@ class Kernel:
             args = [*args, *(kwargs[n] for n in names[len(args):] if n in kwargs)]
         if self.prim is not None:
             return self._pretend(args) if settings.recording() else self._lazy(args)
-        return self._eager(args, kwargs)
+        bound = {**dict(zip(self.run_time_names(), args)), **kwargs}
+        return self._pretend_eager(bound) if settings.recording() else self._eager(bound)
+
+    def run_time_names(self):
+        """An eager kernel's parameters that are not compile-time values, in order."""
+        return [n for n in inspect.signature(self.eager).parameters if n not in self.origin.args]
+
+    def _pretend_eager(self, bound):
+        import torch
+        _, result, known, _ = trace(self.eager, {**self.origin.args, **bound}, self.sizes)
+        like = next((t for t in bound.values() if isinstance(t, torch.Tensor)), None)
+        outs = result if isinstance(result, (tuple, list)) else [] if result is None else [result]
+        return several([pretend(o, known, like) if isinstance(o, TensorSpec) else o for o in outs])
 
     def _lazy(self, args):
         built = self.built()
@@ -83,9 +99,7 @@ class Kernel:
         full = built.launch(full)
         return several([full[i] for i in outs])
 
-    def _eager(self, args, kwargs):
-        bound = dict(zip(inspect.signature(self.eager).parameters, args))
-        bound.update(kwargs)
+    def _eager(self, bound):
         built = self.built()
         full = built.launch([bound.get(p["name"]) for p in built.params])
         return several([t for p, t in zip(built.params, full) if p["name"] not in bound])
@@ -99,8 +113,6 @@ class Kernel:
         for spec, value in ins:
             if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
                 spec.bind(value.shape, known)
-            elif isinstance(value, torch.Tensor) is False and isinstance(spec, ScalarSpec):
-                pass
         like = next((v for _, v in ins if isinstance(v, torch.Tensor)), None)
         if len(args) == len(self.declared):
             return None
@@ -177,5 +189,7 @@ def pretend(spec, known, like):
     sizes = spec.sizes(known) if isinstance(spec, TensorSpec) else None
     if sizes is None:
         return Opaque("result")
+    if spec.dtype.bits < 8 and sizes:
+        sizes[-1] //= 2   # two to a byte
     out = torch.empty(sizes, dtype=spec.dtype.as_torch(), device=like.device if like is not None else "cuda")
     return out.forget() if hasattr(out, "forget") else out

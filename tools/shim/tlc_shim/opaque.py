@@ -1,5 +1,7 @@
 """Values that accept anything: they stand for whatever the stand-in does not model."""
 # SPDX-License-Identifier: MIT
+import dis
+import sys
 import types
 
 
@@ -21,9 +23,9 @@ class Opaque:
         self.__dict__[name] = value
 
     def __call__(self, *args, **kwargs):
-        # As a decorator it leaves the function as it is.
+        # As a decorator it leaves the function as it is; a Triton kernel is not one to call.
         if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
-            return args[0]
+            return Opaque(args[0].__name__) if self._name.startswith("triton") else args[0]
         return Opaque(f"{self._name}(...)")
 
     def __getitem__(self, key):
@@ -33,6 +35,11 @@ class Opaque:
         pass
 
     def __iter__(self):
+        """As many items as the caller unpacks into (`a, b = x`), none to a loop."""
+        frame = sys._getframe(1)
+        for i in dis.get_instructions(frame.f_code):
+            if i.offset == frame.f_lasti and i.opname == "UNPACK_SEQUENCE":
+                return iter([Opaque(f"{self._name}[{k}]") for k in range(i.arg)])
         return iter(())
 
     def __len__(self):
@@ -82,6 +89,8 @@ class OpaqueBase:
 
 def _binary(name):
     def op(self, other):
+        if type(other).__module__.startswith("torch"):   # the tensor's shape is known
+            return NotImplemented
         return Opaque(f"{self._name}.{name}")
     return op
 
@@ -129,6 +138,8 @@ class OpaqueModule(types.ModuleType):
         super().__init__(name, f"Stands for {name}, which is not installed.")
         self.__path__ = []
         self.__all__ = []
+        self.__version__ = "0.0.0"
+        self.__file__ = f"{name}.py"
 
     def __getattr__(self, name):
         if name.startswith("__") and name.endswith("__"):

@@ -50,10 +50,10 @@ class Origin:
         return said, unsaid
 
 
-def bind(fn, args, kwargs):
-    """Parameters by name, defaults included; *args and **kwargs are left out."""
+def bind(fn, args, kwargs, partial=False):
+    """Parameters by name, defaults included; *args and **kwargs are left out. A partial call may lack some."""
     sig = inspect.signature(fn)
-    bound = sig.bind(*args, **kwargs)
+    bound = (sig.bind_partial if partial else sig.bind)(*args, **kwargs)
     bound.apply_defaults()
     out = {}
     for name, value in bound.arguments.items():

@@ -38,7 +38,7 @@ def capability():
     arch = os.environ.get("TLC_ARCH", "")
     try:
         import torch
-        if not recording() and torch.cuda.is_available():
+        if not recording() and device() == "cuda" and torch.cuda.is_available():
             return tuple(torch.cuda.get_device_capability())
     except ImportError:
         pass
@@ -60,7 +60,7 @@ def arch():
 
 def work():
     """The folder of everything built."""
-    path = os.environ.get("TLC_SHIM_CACHE") or os.path.join(tempfile.gettempdir(), f"tlc-shim-{os.getuid()}")
+    path = os.path.abspath(os.environ.get("TLC_SHIM_CACHE", "")) if os.environ.get("TLC_SHIM_CACHE") else os.path.join(tempfile.gettempdir(), f"tlc-shim-{os.getuid()}")
     os.makedirs(path, exist_ok=True)
     return path
 

@@ -56,7 +56,7 @@ class Tracing:
     current = None
 
     def __init__(self, known):
-        self.known, self.order = known, []
+        self.known, self.order, self.declared = known, [], {}
 
     def const(self, text):
         names = specs.names_of(text)
@@ -69,6 +69,8 @@ def _run(fn, node, args, tracing):
     """The value the host half returns; declarations are bound to the tensors among args on the way."""
     def declare(name, spec):
         value = args.get(name)
+        if isinstance(spec, TensorSpec):
+            tracing.declared[name] = spec
         if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
             spec.bind(value.shape, tracing.known)
     scope = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals, "__declare__": declare}
@@ -81,17 +83,16 @@ def _run(fn, node, args, tracing):
         Tracing.current = None
 
 
-def trace(fn, args):
-    """({size name: value}, result) of an eager kernel called with these arguments; the result is made of
-    TensorSpecs with all sizes known, or None where it cannot be told."""
+def trace(fn, args, given):
+    """({size name: value}, result, known, declared tensors) of an eager kernel called with these arguments, some sizes given; the result
+    is made of TensorSpecs, or None where it cannot be told."""
     node = _function(fn)
     node.decorator_list, node.returns = [], None
     for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
         a.annotation = None
     node.body = [_Host().visit(s) for s in node.body]
-    tracing, result = Tracing({}), None
-    names = {p for p in inspect.signature(fn).parameters}
-    args = {k: v for k, v in args.items() if k in names}
+    tracing, result = Tracing(dict(given)), None
+    args = {p: args.get(p) for p in inspect.signature(fn).parameters}
     for name, spec in getattr(fn, "__annotations__", {}).items():
         if isinstance(spec, TensorSpec) and hasattr(args.get(name), "shape"):
             spec.bind(args[name].shape, tracing.known)
@@ -99,4 +100,4 @@ def trace(fn, args):
         with contextlib.suppress(Exception):
             result = _run(fn, node, args, tracing)
     sizes = {n: tracing.known[n] for n in tracing.order if n in tracing.known}
-    return sizes, result, tracing.known
+    return sizes, result, tracing.known, tracing.declared

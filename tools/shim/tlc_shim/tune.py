@@ -77,7 +77,9 @@ class Tuned:
         return out
 
     def compile(self, *args, **kwargs):
-        return self.impl.compile(*args, **self.arguments(args, kwargs))
+        full = self.arguments(args, kwargs)
+        out = self.impl.compile(*args, **full)
+        return out.update_tuner_result(1.0, {k: v for k, v in full.items() if k not in kwargs}, 1.0)
 
     def get_tir(self, *args, **kwargs):
         return self.impl.get_tir(*args, **self.arguments(args, kwargs))

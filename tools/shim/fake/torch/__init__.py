@@ -28,7 +28,17 @@ _defaults = {"device": "cpu", "dtype": ALL["float32"]}
 
 _ops.install()
 _shapes.install_properties()
-globals().update({k: v for k, v in _ops.OPS.items() if not k.endswith("_")})
+METHODS = {"cuda", "cpu", "to", "type", "view", "contiguous", "pin_memory", "view_as", "expand", "type_as"}
+
+
+def _named_input(fn):
+    """torch.gather(input=x, ...) is gather(x, ...)."""
+    def run(*args, input=None, out=None, **kw):
+        return fn(*args, **kw) if input is None else fn(input, *args, **kw)
+    return run
+
+
+globals().update({k: _named_input(v) for k, v in _ops.OPS.items() if not k.endswith("_") and k not in METHODS})
 globals().update(ALL)
 globals().update({alias: ALL[name] for alias, name in ALIASES.items()})
 
@@ -40,7 +50,7 @@ def _place(kw):
 
 
 def _type(kw, fallback=None):
-    return kw.get("dtype") or fallback or _defaults["dtype"]
+    return _types.as_dtype(kw.get("dtype")) or fallback or _defaults["dtype"]
 
 
 def _new(fill, args, kw, dtype=None):
@@ -225,7 +235,8 @@ class Generator:
 
 version = _nn.Module("torch.version", cuda="12.4", hip=None)
 random = _nn.Module("torch.random", manual_seed=_nothing, fork_rng=no_grad)
-backends = _nn.Module("torch.backends")
+backends = _nn.Module("torch.backends", cuda=Opaque("torch.backends.cuda"), cudnn=Opaque("torch.backends.cudnn"))
+torch = sys.modules[__name__]
 utils = _nn.Module("torch.utils")
 distributed = _nn.Module("torch.distributed", is_initialized=lambda: False)
 library = _nn.Module("torch.library")

@@ -6,6 +6,7 @@ import types
 import numpy as np
 
 from tlc_shim.opaque import Opaque
+from tlc_shim.settings import recording
 
 from ._ops import OPS
 from ._tensor import Tensor, unknown
@@ -101,6 +102,8 @@ def assert_close(actual, expected, rtol=None, atol=None, equal_nan=False, check_
             assert_close(a, e, rtol, atol, equal_nan, check_dtype)
         return
     if not isinstance(actual, Tensor) or not isinstance(expected, Tensor):
+        return
+    if recording():   # what kernels give is not known
         return
     if actual.shape != expected.shape:
         raise AssertionError(f"shapes differ: {tuple(actual.shape)} and {tuple(expected.shape)}")
@@ -204,7 +207,15 @@ class ModuleList(NNModule, list):
         list.__init__(self, items)
 
 
-nn = Module("torch.nn", Module=NNModule, Linear=Linear, Parameter=Parameter, ModuleList=ModuleList,
+def _activation(name):
+    class Activation(NNModule):
+        def forward(self, x):
+            return OPS[name](x)
+    return Activation
+
+
+nn = Module("torch.nn", SiLU=_activation("silu"), GELU=_activation("gelu"), ReLU=_activation("relu"),
+            Sigmoid=_activation("sigmoid"), Softmax=_activation("softmax"), Tanh=_activation("tanh"), Module=NNModule, Linear=Linear, Parameter=Parameter, ModuleList=ModuleList,
             functional=functional)
 
 EPS = {"float16": 2.0 ** -10, "bfloat16": 2.0 ** -7, "float32": 2.0 ** -23, "float64": 2.0 ** -52,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._ops import OPS, Pair, assign, op
 from ._tensor import Tensor, as_tensor, convert, index_of, make, raw, small, tie, unknown, view
-from ._types import ALL, device as Device, dtype as DType
+from ._types import ALL, as_dtype, device as Device, dtype as DType
 
 I64 = ALL["int64"]
 
@@ -153,6 +153,11 @@ def clone(x, **_):
 
 
 @op
+def as_strided(x, size, stride, offset=0):
+    return tie(unknown(size, x.dtype, x.device), x)
+
+
+@op
 def narrow(x, dim, start, length):
     return x[(slice(None),) * (dim % x.ndim) + (slice(int(start), int(start) + int(length)),)]
 
@@ -264,13 +269,14 @@ def searchsorted(x, values, right=False, **_):
 
 @op
 def to(x, *args, dtype=None, device=None, **_):
-    for a in args:
+    for a in map(as_dtype, args):
         if isinstance(a, DType):
             dtype = a
-        elif isinstance(a, (str, Device, int)) and not isinstance(a, bool):
+        elif isinstance(a, (str, Device, int)):
             device = a
         elif isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
+    dtype = as_dtype(dtype)
     out = x if dtype is None or dtype is x.dtype else convert(x, dtype)
     if device is None or Device(device) == out.device:
         return out

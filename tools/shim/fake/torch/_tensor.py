@@ -157,6 +157,8 @@ class Tensor:
             self.a[index_of(key)] = source
         else:
             self.forget()
+        if isinstance(value, Tensor) and value.requires_grad:
+            tie(self, self, value)
 
     def forget(self):
         if self.known:
@@ -227,7 +229,7 @@ def small(shape):
 
 def common(*xs):
     """The dtype and device of an element-wise result."""
-    tensors = [x for x in xs if isinstance(x, Tensor)]
+    tensors = [x for x in xs if isinstance(x, Tensor)] or [as_tensor(xs[0])]
     t = tensors[0].dtype
     for x in tensors[1:]:
         if x.a.ndim or not tensors[0].a.ndim:
@@ -241,6 +243,7 @@ def common(*xs):
 
 def elementwise(fn, *xs, dtype=None):
     """fn over arrays and scalars, where every value is known; else the shape they broadcast to."""
+    xs = [unknown((), ALL["float32"]) if isinstance(x, Opaque) else x for x in xs]
     t, dev = common(*xs)
     t = dtype or t
     if all(not isinstance(x, Tensor) or x.known for x in xs):

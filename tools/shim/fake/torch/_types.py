@@ -107,7 +107,19 @@ class device:
         return False
 
 
+def as_dtype(t):
+    """Python's bool, int and float mean dtypes too."""
+    return PYTHON.get(t, t)
+
+
+PYTHON = {bool: ALL["bool"], int: ALL["int64"], float: ALL["float64"]}
+
+
 class Size(tuple):
+    def __getitem__(self, key):
+        out = tuple.__getitem__(self, key)
+        return Size(out) if isinstance(key, slice) else out
+
     def numel(self):
         n = 1
         for x in self:

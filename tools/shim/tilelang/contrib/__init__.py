@@ -1,0 +1,2 @@
+"""tilelang.contrib: only nvcc is spelt out."""
+# SPDX-License-Identifier: MIT
