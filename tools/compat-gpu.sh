@@ -1,7 +1,8 @@
 #!/bin/bash
 # compat-gpu.sh CHECKOUT [OUT.tsv]: runs the in-scope examples of a TileLang checkout (tests/compat/examples.txt) and
-# their test files, unmodified, through tools/shim on this machine's GPU; one line each: outcome, file, seconds, kernels,
-# detail. JOBS (4) at a time, TIMEOUT (300) seconds each; PYTHON (python3) must have torch. LIST=FILE runs other files.
+# their test files, unmodified, through tools/shim on this machine's GPU; one line each: outcome, file, seconds,
+# kernels, detail. JOBS (4) at a time, TIMEOUT (300) seconds each; PYTHON (python3) must have torch. LIST=FILE runs
+# other files.
 # Everything built or cached lies under WORK, a temporary folder; WORK=DIR keeps it, with each file's output.
 # SPDX-License-Identifier: MIT
 set -u
