@@ -10,6 +10,7 @@ A fenced block says behind its language what is done with it:
     ```python frame          the frame: its line `...` gives way to such lines
     ```LANGUAGE file=NAME    a file for the commands that follow
     ```sh run [nvcc]         commands, run one block after the other in one folder; `nvcc`: where it is there
+    ```tir                   a program of the IR, which must read, verify and compile
     ```text                  what the block before it prints, times aside
 
 Files are called example.tl. Python blocks without a mark are an error in the documents below.
@@ -25,7 +26,7 @@ import sys
 import tempfile
 
 TLC = os.path.abspath(os.environ.get("TLC", "build/tlc"))
-DOCS = ["language", "from-tilelang", "tutorial"]
+DOCS = ["language", "from-tilelang", "tutorial", "ir"]
 
 
 class Block:
@@ -150,6 +151,12 @@ class Runner:
         if block.file():
             with open(f"{self.folder.name}/{block.file()}", "w") as f:
                 f.write(block.text)
+        elif block.language == "tir":
+            with open(f"{self.folder.name}/example.tir", "w") as f:
+                f.write(block.text)
+            status, said = self.call([TLC, "--color=never", "example.tir", "-o", "example.cu"])
+            if status:
+                self.say(block, f"status {status}:\n{said}")
         elif block.language == "sh" and block.has("run"):
             self.shell(block)
         elif block.has("frame"):
