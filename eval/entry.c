@@ -157,7 +157,7 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
   for (int depth = 0; depth < MAX_FACTORIES; depth++) { // a factory may make a factory
     if (fn_is_eager(r.fn)) {
       attrs_report(ev, r.fn, -1);
-      return trace_eager(ev, r.fn, symbol, entry_bind(ev, r.fn, e));
+      return trace_kernel(ev, r.fn, symbol, e);
     }
     const Func *factory_fn = r.fn;
     int tuners = ev->tuners.len;
@@ -166,7 +166,7 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
     if (r.kind == V_ERROR) return NULL;
     if (r.kind == V_FUNC && r.fn->prim) {
       attrs_report(ev, factory_fn, r.fn->params->len);
-      return trace_prim(ev, r.fn, symbol);
+      return trace_kernel(ev, r.fn, symbol, e);
     }
     bool factory = r.kind == V_FUNC && r.fn->body && !r.fn->macro &&
                    (r.fn->jit || fn_is_eager(r.fn) || fn_holds_kernel(r.fn));
@@ -186,7 +186,7 @@ static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
   ev->entry = e;
   bool ok = symbol_ok(ev, symbol, ev->options->name ? NO_SPAN : f->span);
   Program *p = NULL;
-  if (f->prim) p = trace_prim(ev, f, symbol);
+  if (f->prim) p = trace_kernel(ev, f, symbol, e);
   else p = eval_lazy(ev, f, e, symbol);
   if (ev->needed.len && !space_binds(ev, e)) report_missing(ev, e);
   ev->entry = NULL;

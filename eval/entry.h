@@ -17,6 +17,7 @@ typedef VEC(Candidate) Entries;
 void entry_candidates(Ev *ev, Env *module, Entries *out);
 // A scope with f's parameters bound as -p says, else to their defaults; e->params says how.
 Env *entry_bind(Ev *ev, Func *f, EvEntry *e);
+Program *trace_kernel(Ev *ev, Func *f, const char *symbol, EvEntry *e); // under prim_func, or eager
 // Runs a factory for what it does; its result.
 Val entry_factory(Ev *ev, Func *f, EvEntry *e);
 void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->result

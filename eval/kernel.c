@@ -1,6 +1,6 @@
 // Tracing: from a kernel function to a TILE-level program.
 // SPDX-License-Identifier: MIT
-#include "eval/internal.h"
+#include "eval/entry.h"
 
 #include <string.h>
 
@@ -316,6 +316,24 @@ static bool defines_prim(const AstStmt *s) {
 }
 
 // Its own launch or tensors say so: what it calls may launch, or return a kernel.
+// A parameter whose type its body says: A: T.Tensor((M, N), dtype).
+static bool declares(const Func *f) {
+  for (int i = 0; i < f->body->len; i++) {
+    const AstStmt *s = f->body->data[i];
+    if (s->kind != AST_STMT_ANN_ASSIGN || s->ann.value || s->ann.target->kind != AST_NAME) continue;
+    for (int k = 0; k < f->params->len; k++) {
+      const AstParam *p = &f->params->data[k];
+      if (!p->annotation && !strcmp(p->name, s->ann.target->name)) return true;
+    }
+  }
+  return false;
+}
+
+Program *trace_kernel(Ev *ev, Func *f, const char *symbol, EvEntry *e) {
+  if (f->prim && !declares(f)) return trace_prim(ev, f, symbol);
+  return trace_eager(ev, f, symbol, entry_bind(ev, f, e));
+}
+
 bool fn_is_eager(const Func *f) {
   if (!f->body || f->prim) return false;
   for (int i = 0; i < f->params->len; i++) {

@@ -3,6 +3,7 @@
 #include "eval/handlers.h"
 #include "eval/internal.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_TILE_ELEMS = 1 << 30 };
@@ -196,6 +197,11 @@ Val t_alloc_var(Ev *ev, Call *c) {
     if (c->arg[1].kind == V_STR)
       ev_fail(ev, DIAG_SCOPE, c->at[1], c->fn->name, c->arg[1].str->data, "local.var");
     Expr *zero = ex_index(ev->arena, 0);
+    if (c->arg[1].kind == V_FLOAT && dt_is_float(b->dtype) && isfinite(c->arg[1].f) &&
+        fabs(c->arg[1].f) > type_edge(ev, b->dtype, true, false)->u.f)
+      ev_fail(ev, DIAG_ARGUMENT, c->at[1], "T.alloc_var", "init",
+              arena_printf(ev->arena, "a number that %s holds", dt_name(b->dtype)),
+              v_brief(ev, c->arg[1]));
     ev_store(ev, b, &zero, c->arg[1], c->at[1]);
   }
   return (Val){.kind = V_VAR, .buf = b};
