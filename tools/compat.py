@@ -99,14 +99,14 @@ def expected(tlc, checkout, spec):
 
 
 def main():
+    here = os.path.dirname(os.path.abspath(__file__))
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("checkout")
-    arguments.add_argument("--params")
+    arguments.add_argument("--params", default=os.path.join(here, "../tests/compat/params.json"))
     arguments.add_argument("--tlc", default="build/tlc")
     arguments.add_argument("-o", "--output")
     a = arguments.parse_args()
     checkout = a.checkout.rstrip("/")
-    here = os.path.dirname(os.path.abspath(__file__))
     version = open(os.path.join(checkout, "VERSION"), encoding="utf-8").read().strip()
     head = ["| file | parses | kernels that reach tile IR | what keeps the others |", "|---|---|---|---|"]
     text = ["# Compatibility", "", f"Made by `tools/compat.py` from a checkout of TileLang {version}. Parameters are those "
