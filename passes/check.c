@@ -18,6 +18,9 @@ static const char *op_words(OpCode op) {
   case OP_GEMM: return "T.gemm";
   case OP_ATOMIC_TILE: return "T.atomic_add of a tile";
   case OP_REDUCE: return "a reduction";
+  case OP_SCAN: return "a scan";
+  case OP_REDUCER_FINALIZE: return "T.finalize_reducer";
+  case OP_IM2COL: return "T.im2col";
   case OP_SYNC: return "T.sync_threads";
   default: return op_info(op)->name;
   }
@@ -27,8 +30,9 @@ static const char *op_words(OpCode op) {
 static bool collective(const Stmt *s) {
   OpCode op = s->u.op.op;
   if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
+  if (op == OP_REDUCER_FINALIZE || op == OP_IM2COL) return true;
   if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
-  if (op != OP_COPY && op != OP_REDUCE) return false;
+  if (op != OP_COPY && op != OP_REDUCE && op != OP_SCAN) return false;
   return s->u.op.arg[0].region->buf->scope != SC_LOCAL &&
          s->u.op.arg[1].region->buf->scope != SC_LOCAL;
 }

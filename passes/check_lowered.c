@@ -22,12 +22,6 @@ static const char *atomic_feature(Arena *a, const Stmt *s) {
 // The name of the construct, where no pass lowers it; else NULL.
 static const char *op_feature(Arena *a, const Stmt *s) {
   switch (s->u.op.op) {
-  case OP_SCAN: return s->u.op.arg[2].i == RED_SUM ? "T.cumsum" : "T.cummax";
-  case OP_REDUCER_UPDATE: return "an update of a reducer";
-  case OP_REDUCER_FINALIZE: return "T.finalize_reducer";
-  case OP_TEST: return s->u.op.arg[2].i ? "T.all_of" : "T.any_of";
-  case OP_IM2COL: return "T.im2col";
-  case OP_DP4A: return "T.dp4a";
   case OP_ATOMIC: return atomic_feature(a, s);
   case OP_ATOMIC_TILE: return s->u.op.arg[2].i > ATOMIC_MIN ? "a bitwise T.atomic of a tile" : NULL;
   case OP_ATOMIC_VEC: return "a T.atomic_add of several elements";

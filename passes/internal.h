@@ -25,7 +25,8 @@ typedef struct Uniform Uniform;
 
 // Analyses a kernel at either level: what the thread index, per-thread arrays and memory written by
 // the kernel can reach is varying; shared loads at a uniform index are uniform (the sync pass
-// orders them), and so are loads of global tensors that the kernel does not write.
+// orders them), and so are loads of global tensors that the kernel does not write, and of
+// fragments, which are tiles of the block.
 Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
 

@@ -86,7 +86,6 @@ static void normal_bounds(Arena *a, Facts *f, Stmt *s) {
 
 typedef struct {
   Arena *arena;
-  Kernel *kernel;
   bool inside; // a parallel loop
 } Tiles;
 
@@ -103,7 +102,6 @@ static Stmt *expand_block(Tiles *t, Stmt *s) {
 
 // Tile ops become loops; a parallel loop inside a parallel iteration is a serial one.
 static Stmt *expand(Tiles *t, Stmt *s) {
-  if (reduce_is(s)) return expand_block(t, reduce_expand(t->arena, t->kernel, s));
   if (tile_is_loop(s)) return tile_to_loop(t->arena, s, t->inside);
   if (s->kind == ST_IF) {
     s->u.branch.yes = expand_block(t, s->u.branch.yes);
@@ -307,8 +305,9 @@ static void remark_loops(Infer *in) {
 void pass_layout(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
+    expand_tiles(c->arena, k);
     layout_demote_scalars(c, k);
-    Tiles t = {c->arena, k, false};
+    Tiles t = {c->arena, false};
     k->body = walk_block(c->arena, expand_block(&t, k->body));
     layout_gemm_operands(c, k);
     Infer in = {.c = c, .kernel = k, .facts = facts_new(c->arena, p, k)};

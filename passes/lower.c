@@ -135,6 +135,7 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_GEMM: gemm_lower(l, s, out); break;
   case OP_ATOMIC: lower_atomic(l, s, out); break;
   case OP_REDUCER_UPDATE: lower_update(l, s, out); break;
+  case OP_SCAN: lower_scan(l, s, out); break;
   case OP_REDUCER_FINALIZE: lower_finalize(l, s, out); break;
   case OP_SYNC:
   case OP_ASYNC_COMMIT:

@@ -12,13 +12,17 @@ Expr *reduce_neutral(Arena *a, ReduceKind kind, DType t);
 // kind over acc and one more value of its type; nan: a NaN wins in max and min.
 Expr *reduce_combine(Arena *a, ReduceKind kind, bool nan, Expr *acc, Expr *x);
 
-// Tile ops that become loops with reducers.
-bool reduce_is(const Stmt *s);
-Stmt *reduce_expand(Arena *a, Kernel *k, const Stmt *s);
+/* expand.c */
+
+void expand_tiles(Arena *a, Kernel *k); // reductions, scans, reducers, tests, im2col, dp4a
 
 /* lower_reduce.c */
 
 void lower_update(Lower *l, Stmt *s, Stmt *out);
 void lower_finalize(Lower *l, Stmt *s, Stmt *out);
+
+/* lower_scan.c */
+
+void lower_scan(Lower *l, Stmt *s, Stmt *out);
 
 #endif

@@ -64,8 +64,6 @@ static bool region_uniform(const Uniform *u, const Region *r) {
 
 static void visit(Uniform *u, Stmt *s);
 
-static bool per_thread(const Buffer *b) { return b->scope == SC_LOCAL || b->scope == SC_FRAGMENT; }
-
 static void visit_loop(Uniform *u, Stmt *s) {
   bool varying = s->u.loop.loop == LOOP_PARALLEL;
   for (int i = 0; i < s->u.loop.nvars; i++) {
@@ -92,8 +90,7 @@ static void visit_op(Uniform *u, Stmt *s) {
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_READ || kind >= ARG_PLACE || !s->u.op.arg[i].region) continue;
     Buffer *b = s->u.op.arg[i].region->buf;
-    if (b->scope == SC_GLOBAL || (per_thread(b) && (varying || b->scope == SC_FRAGMENT)))
-      mark_buf(u, b);
+    if (b->scope == SC_GLOBAL || (b->scope == SC_LOCAL && varying)) mark_buf(u, b);
   }
 }
 
@@ -101,8 +98,7 @@ static void visit_store(Uniform *u, Stmt *s) {
   Buffer *b = s->u.store.buf;
   bool varying = u->varying_depth > 0 || !uniform_expr(u, s->u.store.value);
   for (int i = 0; i < s->u.store.n; i++) varying = varying || !uniform_expr(u, s->u.store.idx[i]);
-  if (b->scope == SC_GLOBAL || b->scope == SC_FRAGMENT || (per_thread(b) && varying))
-    mark_buf(u, b);
+  if (b->scope == SC_GLOBAL || (b->scope == SC_LOCAL && varying)) mark_buf(u, b);
 }
 
 static void visit(Uniform *u, Stmt *s) {
