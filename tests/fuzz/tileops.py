@@ -522,6 +522,26 @@ class Program(Threads):
             idx = ", ".join(list(out.lead) + ["tx"])
             self.emit(f"{out.name}[{idx}] = {self.tvar}")
 
+    def staged(self):
+        """Inputs that the kernel reads from a workspace, which another kernel fills."""
+        if self.brief or not self.chance(0.2):
+            return []
+        return [b for b, _ in self.params if b.kind == "tame" and b.scope == "global" and not b.lead and not b.base
+                and b.name not in self.pitches and self.chance(0.7)]
+
+    def stage(self, staged):
+        lines = []
+        for b, shape in self.params:
+            if b in staged:
+                lines.append(f'        {b.name} = T.alloc_global(({", ".join(shape)},), "{b.dtype}")')
+        for b, shape in self.params:
+            if b in staged:
+                names = ", ".join(f"i{d}" for d in range(len(shape)))
+                lines += [f'        with T.Kernel(1, threads={self.pick((32, 64, 100))}):',
+                          f'            for {names} in T.Parallel({", ".join(shape)}):',
+                          f'                {b.name}[{names}] = {b.name}_given[{names}]']
+        return lines
+
     def text(self):
         self.set_up()
         self.declare()
@@ -537,15 +557,17 @@ class Program(Threads):
         head = ['import tilelang', 'import tilelang.language as T', '', '', 'def prog():']
         head += [f'    {n} = T.dynamic("{n}")' for n in self.args]
         head += ['    @T.prim_func', '    def main(']
+        staged = self.staged()
         for b, shape in self.params:
+            given = f"{b.name}_given" if b in staged else b.name
             if b.name in self.pitches:
                 strides = ", ".join(map(str, self.pitches[b.name]))
                 head.append(f'        {b.name}: T.StridedTensor(({", ".join(shape)},), ({strides},), "{b.dtype}"),')
             else:
-                head.append(f'        {b.name}: T.Tensor(({", ".join(shape)},), "{b.dtype}"),')
+                head.append(f'        {given}: T.Tensor(({", ".join(shape)},), "{b.dtype}"),')
         for i, n in enumerate(self.sizes):
             head.append(f'        Y{i}: T.Tensor(({n},), "int8"),')
-        head += ['    ):']
+        head += ['    ):'] + self.stage(staged)
         grid = ", ".join(str(g[1]) for g in self.grid)
         head.append(f'        with T.Kernel({grid}, threads={self.threads}) as {names if len(self.grid) == 1 else f"({names})"}:')
         head += ["            " + a for a in self.allocs]
