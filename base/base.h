@@ -107,6 +107,9 @@ int src_count(const Sources *s);
 void src_place(const Sources *s, uint32_t file, uint32_t offset, int *line, int *column);
 // The text of a 1-based line without its newline; its length in *len.
 const char *src_line(const Sources *s, uint32_t file, int line, int *len);
+// The distinct names that the text of a place reads, as Python would see them: no attributes, no
+// keywords of calls, nothing in strings (fields of f-strings apart). Returns how many, at most max.
+int src_names(const Sources *s, Arena *a, Span at, const char **out, int max);
 Span span_join(Span a, Span b); // from the start of a to the end of b
 #define NO_SPAN ((Span){0, 0, 0})
 
@@ -139,6 +142,8 @@ Sources *diag_sources(Diags *d);
 void diag_report(Diags *d, DiagId id, Span at, ...);
 // Adds a secondary line to the diagnostic reported last ("declared here"); place may be NO_SPAN.
 void diag_note(Diags *d, Span at, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// Says, for editors, what the diagnostic reported last would have written at a place instead.
+void diag_fix(Diags *d, Span at, const char *text);
 // Says what was decided at a place; printed only with --remarks, and always kept in order.
 void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) PRINTF_LIKE(4, 5);
 int diag_errors(const Diags *d); // number of errors so far (warnings too, under werror)

@@ -11,12 +11,18 @@ typedef struct {
 } Note;
 
 typedef struct {
+  Span at;
+  const char *text; // what to write there instead
+} Fix;
+
+typedef struct {
   int id; // DiagId, or -1 for a remark
   Severity severity;
   Span at;
   const char *topic; // remarks
   const char *text;
   VEC(Note) notes;
+  VEC(Fix) fixes;
   int order;
 } Item;
 
@@ -25,6 +31,7 @@ struct Diags {
   Sources *sources;
   DiagOptions options;
   VEC(Item) items;
+  bool repeated; // the last report said again what was said: its notes are dropped
   int printed, errors, shown_errors;
 };
 
@@ -64,20 +71,28 @@ void diag_report(Diags *d, DiagId id, Span at, ...) {
   for (int i = d->printed; i < d->items.len; i++) { // the same thing said twice is said once
     const Item *old = &d->items.data[i];
     if (old->id == item.id && old->at.file == at.file && old->at.lo == at.lo &&
-        !strcmp(old->text, item.text))
+        !strcmp(old->text, item.text)) {
+      d->repeated = true;
       return;
+    }
   }
+  d->repeated = false;
   d->errors += severity == SEV_ERROR;
   vec_push(d->arena, &d->items, item);
 }
 
 void diag_note(Diags *d, Span at, const char *fmt, ...) {
-  if (!d->items.len) return;
+  if (!d->items.len || d->repeated) return;
   Item *last = &d->items.data[d->items.len - 1];
   va_list ap;
   va_start(ap, fmt);
   vec_push(d->arena, &last->notes, (Note){at, arena_vprintf(d->arena, fmt, ap)});
   va_end(ap);
+}
+
+void diag_fix(Diags *d, Span at, const char *text) {
+  if (!d->items.len || d->repeated || !at.file) return;
+  vec_push(d->arena, &d->items.data[d->items.len - 1].fixes, (Fix){at, arena_str(d->arena, text)});
 }
 
 void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) {
@@ -118,16 +133,25 @@ static int by_place(const void *pa, const void *pb) {
   return a->order - b->order;
 }
 
+// Columns on a screen of n bytes: continuation bytes of UTF-8 take none.
+static int screen_width(const char *text, int n) {
+  int width = 0;
+  for (int i = 0; i < n; i++) width += ((unsigned char)text[i] & 0xc0) != 0x80;
+  return width;
+}
+
 static void print_caret(const Diags *d, Span at, FILE *to) {
   int line, column, len;
   src_place(d->sources, at.file, at.lo, &line, &column);
   const char *text = src_line(d->sources, at.file, line, &len);
   fprintf(to, "%5d | %.*s\n      | ", line, len, text);
-  for (int i = 0; i < column - 1 && i < len; i++) fputc(text[i] == '\t' ? '\t' : ' ', to);
-  int width = at.hi > at.lo ? (int)(at.hi - at.lo) : 1;
-  if (width > len - column + 1) width = len - column + 1;
-  if (width < 1) width = 1;
-  while (width--) fputc('^', to);
+  int before = column - 1 < len ? column - 1 : len, bytes = (int)(at.hi - at.lo);
+  for (int i = 0; i < before; i++)
+    if (text[i] == '\t') fputc('\t', to);
+    else if (((unsigned char)text[i] & 0xc0) != 0x80) fputc(' ', to);
+  if (bytes > len - before) bytes = len - before;
+  int width = bytes > 0 ? screen_width(text + before, bytes) : 1;
+  while (width-- > 0) fputc('^', to);
   fputc('\n', to);
 }
 
@@ -159,6 +183,7 @@ static void json_string(const char *s, FILE *to) {
   fputc('"', to);
 }
 
+// "file" and "range", or nothing where there is no place.
 static void json_place(const Diags *d, Span at, FILE *to) {
   if (!at.file) return;
   int line, column, end_line, end_column;
@@ -166,25 +191,33 @@ static void json_place(const Diags *d, Span at, FILE *to) {
   src_place(d->sources, at.file, at.hi > at.lo ? at.hi : at.lo + 1, &end_line, &end_column);
   fputs(",\"file\":", to);
   json_string(src_get(d->sources, at.file)->path, to);
-  fprintf(to, ",\"line\":%d,\"column\":%d,\"end_line\":%d,\"end_column\":%d", line, column,
-          end_line, end_column);
+  fprintf(to,
+          ",\"range\":{\"start\":{\"line\":%d,\"column\":%d},\"end\":{\"line\":%d,\"column\":%d}}",
+          line, column, end_line, end_column);
 }
 
 static void print_json(const Diags *d, const Item *it, FILE *to) {
   fprintf(to, "{\"severity\":\"%s\"", severity_names[it->severity]);
-  if (it->id >= 0) fprintf(to, ",\"code\":\"%s\"", table[it->id].code);
+  if (it->id >= 0) fprintf(to, ",\"id\":\"%s\"", table[it->id].code);
   if (it->topic) {
     fputs(",\"topic\":", to);
     json_string(it->topic, to);
   }
-  json_place(d, it->at, to);
   fputs(",\"message\":", to);
   json_string(it->text, to);
+  json_place(d, it->at, to);
   fputs(",\"notes\":[", to);
   for (int i = 0; i < it->notes.len; i++) {
     fputs(i ? ",{\"message\":" : "{\"message\":", to);
     json_string(it->notes.data[i].text, to);
     json_place(d, it->notes.data[i].at, to);
+    fputc('}', to);
+  }
+  fputs("],\"fixes\":[", to);
+  for (int i = 0; i < it->fixes.len; i++) {
+    fputs(i ? ",{\"replacement\":" : "{\"replacement\":", to);
+    json_string(it->fixes.data[i].text, to);
+    json_place(d, it->fixes.data[i].at, to);
     fputc('}', to);
   }
   fputs("]}\n", to);
@@ -221,6 +254,7 @@ void diag_flush(Diags *d, FILE *to) {
     if (d->options.format == DIAG_JSON) print_json(d, it, to);
     else print_text(d, it, to);
   }
+  d->repeated = false;
   if (dropped && d->options.format == DIAG_TEXT)
     fprintf(to, "tlc: %d more errors not shown (--max-errors=N)\n", dropped);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "base.h"
 
+#include <ctype.h>
 #include <string.h>
 
 typedef struct {
@@ -63,6 +64,59 @@ const char *src_line(const Sources *s, uint32_t file, int line, int *len) {
   while (end < f->source.len && f->source.text[end] != '\n') end++;
   *len = (int)(end - start);
   return f->source.text + start;
+}
+
+static bool starts_name(char c) { return isalpha((unsigned char)c) || c == '_' || (c & 0x80); }
+static bool in_name(char c) { return starts_name(c) || isdigit((unsigned char)c); }
+
+// Past a string or comment at p; a field of an f-string is entered instead.
+static const char *skip_text(const char *p, const char *end, bool *field) {
+  char quote = *p++;
+  if (quote == '#') {
+    while (p < end && *p != '\n') p++;
+    return p;
+  }
+  for (; p < end && *p != quote && *p != '\n'; p++) {
+    if (*p == '\\') p++;
+    else if (*field && *p == '{') return p + 1;
+  }
+  *field = false;
+  return p < end ? p + 1 : end;
+}
+
+static int add_name(Arena *a, const char *p, size_t len, const char **out, int n, int max) {
+  for (int i = 0; i < n; i++)
+    if (strlen(out[i]) == len && !strncmp(out[i], p, len)) return n;
+  if (n < max) out[n++] = arena_strn(a, p, len);
+  return n;
+}
+
+int src_names(const Sources *s, Arena *a, Span at, const char **out, int max) {
+  const Source *src = src_get(s, at.file);
+  uint32_t hi = at.hi < src->len ? at.hi : src->len;
+  const char *end = src->text + hi;
+  int n = 0;
+  bool field = false; // in a field of an f-string
+  for (const char *p = src->text + (at.lo < hi ? at.lo : hi); p < end;) {
+    if (*p == '"' || *p == '\'' || *p == '#' || (field && *p == '}')) {
+      p = skip_text(p, end, &field);
+      continue;
+    }
+    const char *from = p;
+    while (p < end && in_name(*p)) p++;
+    if (p == from) {
+      p++;
+      continue;
+    }
+    bool attribute = from > src->text && from[-1] == '.',
+         prefix = p < end && (*p == '"' || *p == '\'');
+    const char *next = p + strspn(p, " ");
+    bool keyword = next[0] == '=' && next[1] != '=';
+    field = field || (prefix && memchr("fF", *from, 2) && p - from == 1);
+    if (starts_name(*from) && !attribute && !keyword && !prefix)
+      n = add_name(a, from, (size_t)(p - from), out, n, max);
+  }
+  return n;
 }
 
 Span span_join(Span a, Span b) {

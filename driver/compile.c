@@ -98,8 +98,14 @@ void job_target(Job *j, const Options *o) {
     exit(EXIT_USAGE);
   }
   Buf names = {0};
-  for (int i = 0; target_at(i); i++) buf_printf(&names, "%s%s", i ? ", " : "", target_at(i)->name);
-  fprintf(stderr, "tlc: --arch: '%s' is none of %s\n", o->arch, buf_str(&names));
+  const char *all[16] = {0};
+  for (int i = 0; target_at(i) && i < 15; i++) {
+    all[i] = target_at(i)->name;
+    buf_printf(&names, "%s%s", i ? ", " : "", all[i]);
+  }
+  const char *near = near_name(o->arch, all);
+  fprintf(stderr, "tlc: --arch: '%s' is none of %s%s%s%s\n", o->arch, buf_str(&names),
+          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   buf_free(&names);
   exit(EXIT_USAGE);
 }

@@ -24,6 +24,7 @@ static const char *operand_name(Ev *ev, const Call *c, int i) {
 NORETURN static void bad(Ev *ev, Call *c, int i, const char *wanted) {
   ev_need(ev, c->arg[i]);
   if (c->arg[i].kind == V_OPAQUE) ev_opaque(ev, c->at[i], c->arg[i].opaque->what);
+  ev_blame(ev, c->arg[i]);
   ev_fail(ev, DIAG_ARGUMENT, c->at[i], word_name(ev, c), operand_name(ev, c, i), wanted,
           v_brief(ev, c->arg[i]));
 }
@@ -53,6 +54,24 @@ const char *arg_str(Ev *ev, Call *c, int i, const char *otherwise) {
   return c->arg[i].str->data;
 }
 
+// The dtype that a name was meant for: spelt nearly so, or as elsewhere.
+static const char *dtype_near(const char *name) {
+  static const char *const names[] = {
+      "float16", "bfloat16",      "float32",     "float64",  "int8",   "int16",
+      "int32",   "int64",         "uint8",       "uint16",   "uint32", "uint64",
+      "bool",    "float8_e4m3fn", "float8_e5m2", "tfloat32", NULL};
+  static const char *const elsewhere[][2] = {
+      {"fp16", "float16"},       {"f16", "float16"},      {"bf16", "bfloat16"},
+      {"fp32", "float32"},       {"f32", "float32"},      {"fp64", "float64"},
+      {"f64", "float64"},        {"tf32", "tfloat32"},    {"fp8", "float8_e4m3fn"},
+      {"e4m3", "float8_e4m3fn"}, {"e5m2", "float8_e5m2"}, {"i8", "int8"},
+      {"i32", "int32"},          {"s32", "int32"},        {"u8", "uint8"},
+      {"u32", "uint32"}};
+  for (size_t i = 0; i < LEN(elsewhere); i++)
+    if (!strcmp(name, elsewhere[i][0])) return elsewhere[i][1];
+  return near_name(name, names);
+}
+
 bool val_dtype(Ev *ev, Val v, DType *out) {
   if (v.kind == V_DTYPE) return *out = v.dtype, true;
   if (v.kind == V_STR) return dt_find(v.str->data, out) && *out != DT_INDEX;
@@ -70,6 +89,12 @@ bool val_dtype(Ev *ev, Val v, DType *out) {
 DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise) {
   DType t;
   if (!arg_given(c, i)) return otherwise;
+  if (c->arg[i].kind == V_STR && !val_dtype(ev, c->arg[i], &t)) {
+    const char *name = c->arg[i].str->data, *near = dtype_near(name);
+    ev_blame(ev, c->arg[i]);
+    ev_fail(ev, DIAG_DTYPE, c->at[i], word_name(ev, c), name,
+            near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
+  }
   if (!val_dtype(ev, c->arg[i], &t)) bad(ev, c, i, "a dtype such as T.float16 or \"float16\"");
   if (dt_bits(t) < 8)
     ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], arena_printf(ev->arena, "the dtype %s", dt_name(t)));
@@ -81,7 +106,7 @@ void arg_refuse(Ev *ev, Call *c, int i, const char *feature) {
 }
 
 void need_kernel(Ev *ev, Call *c) {
-  if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, c->span, word_name(ev, c));
+  if (!ev_emits(ev)) ev_outside(ev, word_name(ev, c), c->span);
 }
 
 void shape_of(Ev *ev, Val v, Span at, int *n, Val **out) {

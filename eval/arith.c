@@ -63,6 +63,11 @@ static Val int_shift(Ev *ev, AstBinaryOp op, int64_t a, int64_t b, Span at) {
   return v_int(r);
 }
 
+NORETURN static void zero_division(Ev *ev, Val a, AstBinaryOp op, Span at) {
+  ev_fail(ev, DIAG_ZERO_DIVISION, at,
+          arena_printf(ev->arena, "%s %s 0", v_brief(ev, a), ast_binary_text(op)));
+}
+
 static Val int_binary(Ev *ev, AstBinaryOp op, int64_t a, int64_t b, Span at) {
   int64_t r = 0;
   bool over = false;
@@ -72,7 +77,7 @@ static Val int_binary(Ev *ev, AstBinaryOp op, int64_t a, int64_t b, Span at) {
   case AST_OP_MUL: over = __builtin_mul_overflow(a, b, &r); break;
   case AST_OP_FLOORDIV:
   case AST_OP_MOD:
-    if (b == 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, op == AST_OP_MOD ? "% 0" : "// 0");
+    if (b == 0) zero_division(ev, v_int(a), op, at);
     if (b == -1) {
       if (op == AST_OP_MOD) return v_int(0);
       over = __builtin_sub_overflow((int64_t)0, a, &r);
@@ -82,7 +87,7 @@ static Val int_binary(Ev *ev, AstBinaryOp op, int64_t a, int64_t b, Span at) {
     if (op == AST_OP_MOD) r = a - r * b;
     break;
   case AST_OP_DIV:
-    if (b == 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "/ 0");
+    if (b == 0) zero_division(ev, v_int(a), op, at);
     return v_float((double)a / (double)b);
   case AST_OP_BITAND: return v_int(a & b);
   case AST_OP_BITOR: return v_int(a | b);
@@ -101,13 +106,13 @@ static Val float_binary(Ev *ev, AstBinaryOp op, double a, double b, Span at) {
   case AST_OP_SUB: return v_float(a - b);
   case AST_OP_MUL: return v_float(a * b);
   case AST_OP_DIV:
-    if (b == 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "/ 0");
+    if (b == 0) zero_division(ev, v_float(a), op, at);
     return v_float(a / b);
   case AST_OP_FLOORDIV:
-    if (b == 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "// 0");
+    if (b == 0) zero_division(ev, v_float(a), op, at);
     return v_float(floor(a / b));
   case AST_OP_MOD:
-    if (b == 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "% 0");
+    if (b == 0) zero_division(ev, v_float(a), op, at);
     return v_float(float_mod(a, b));
   default: return (Val){.kind = V_UNSET};
   }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 void ev_store(Ev *ev, Buffer *b, Expr **idx, Val v, Span at) {
-  if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, at, "a store");
+  if (!ev_emits(ev)) ev_outside(ev, "a store", at);
   Expr *x = dev_expr(ev, v, at);
   if (ev_reducer_store(ev, b, idx, x, at)) return;
   ev_emit(ev, st_store(ev->arena, b, idx, b->ndim, x, at));
@@ -69,6 +69,21 @@ static void assign_item(Ev *ev, Val box, Val key, Val v, Span at) {
   box.seq->data[i < 0 ? i + box.seq->len : i] = v;
 }
 
+static bool is_slice(const AstExpr *e) {
+  if (e->kind == AST_SLICE || e->kind == AST_ELLIPSIS) return true;
+  for (int i = 0; e->kind == AST_TUPLE && i < e->items.len; i++)
+    if (is_slice(e->items.data[i])) return true;
+  return false;
+}
+
+// Where an element is to be stored, and the subscript names more than one.
+NORETURN static void slice_store(Ev *ev, const Buffer *b, const AstExpr *index, Span at) {
+  const char *name = b->name ? b->name : "the buffer";
+  int given = index->kind == AST_TUPLE ? index->items.len : 1;
+  if (is_slice(index) || given >= b->ndim) ev_fail(ev, DIAG_SLICE_STORE, at, name);
+  ev_fail(ev, DIAG_FEW_INDICES, at, name, b->ndim, given, given == 1 ? "is" : "are");
+}
+
 static void assign_index(Ev *ev, const AstExpr *t, Val v, Span at) {
   Val box = ev_expr(ev, t->index.value);
   if (box.kind == V_BUFFER) {
@@ -76,7 +91,7 @@ static void assign_index(Ev *ev, const AstExpr *t, Val v, Span at) {
     Expr **idx = NULL;
     ev_need(ev, v);
     if (!buf_index(ev, box, t->index.index, &region, &idx, at))
-      ev_fail(ev, DIAG_SLICE_STORE, at, box.buf->name ? box.buf->name : "buffer");
+      slice_store(ev, box.buf, t->index.index, at);
     ev_store(ev, box.buf, idx, v, at);
     return;
   }
@@ -147,8 +162,9 @@ void ev_assign(Ev *ev, const AstExpr *target, Val v, Span at) {
 static void aug_buffer(Ev *ev, const AstStmt *s, Val box) {
   Region *region = NULL;
   Expr **idx = NULL;
-  if (!buf_index(ev, box, s->aug.target->index.index, &region, &idx, s->aug.target->span))
-    ev_fail(ev, DIAG_SLICE_STORE, s->aug.target->span, box.buf->name ? box.buf->name : "buffer");
+  const AstExpr *t = s->aug.target;
+  if (!buf_index(ev, box, t->index.index, &region, &idx, t->span))
+    slice_store(ev, box.buf, t->index.index, t->span);
   Val v = ev_expr(ev, s->aug.value);
   ev_need(ev, v);
   Val old = v_expr(ex_at(ex_load(ev->arena, box.buf, idx, box.buf->ndim), s->aug.target->span), 2);

@@ -25,7 +25,7 @@ static void star_kwargs(Ev *ev, Call *c, const AstArg *a, Val v) {
     if (e->dead) continue;
     if (e->key.kind != V_STR)
       ev_fail(ev, DIAG_OPERAND, a->span, "**", v_kind(ev, e->key), "a str key");
-    vec_push(ev->arena, &c->kw, (struct KwArg){e->key.str->data, e->value, a->span});
+    vec_push(ev->arena, &c->kw, (struct KwArg){e->key.str->data, e->value, a->span, a->span});
   }
 }
 
@@ -51,7 +51,7 @@ Val ev_call_expr(Ev *ev, const AstExpr *e) {
     } else if (a->kind == AST_ARG_DOUBLE_STAR) {
       star_kwargs(ev, &c, a, v);
     } else if (a->kind == AST_ARG_KEYWORD) {
-      vec_push(ev->arena, &c.kw, (struct KwArg){a->name, v, a->value->span});
+      vec_push(ev->arena, &c.kw, (struct KwArg){a->name, v, a->value->span, a->name_span});
     } else {
       vec_push(ev->arena, &c.pos, v);
       vec_push(ev->arena, &c.pos_at, a->span);
@@ -119,6 +119,15 @@ static const char *slot_list(Ev *ev, const char *sig) {
   return b.len ? b.data : "none";
 }
 
+static const char *near_slot(Ev *ev, const char *sig, const char *name) {
+  VEC(const char *) names = {0};
+  Slot slot;
+  while (next_slot(&sig, &slot))
+    if (!slot.star) vec_push(ev->arena, &names, arena_str(ev->arena, slot.name));
+  vec_push(ev->arena, &names, NULL);
+  return near_name(name, names.data);
+}
+
 static void bind_positional(Ev *ev, Call *c) {
   const char *sig = c->fn->signature;
   Slot slot;
@@ -135,7 +144,8 @@ static void bind_positional(Ev *ev, Call *c) {
     c->rest = rest.seq;
   }
   if (used < c->pos.len)
-    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], full_name(ev, c->fn), used, c->pos.len);
+    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], full_name(ev, c->fn), c->pos.len, used,
+            slot_list(ev, c->fn->signature));
   if (!c->rest) c->rest = v_seq(ev, V_LIST, 0).seq;
 }
 
@@ -151,9 +161,10 @@ bool ev_bind(Ev *ev, Call *c) {
     int i = find_slot(sig, kw->name);
     if (i < 0 && strstr(sig, "**")) continue; // the handler takes them as they are
     if (i < 0)
-      ev_fail(ev, DIAG_ARG_UNKNOWN, kw->at, full_name(ev, c->fn), kw->name, slot_list(ev, sig));
+      ev_fail(ev, DIAG_ARG_UNKNOWN, kw->name_at, full_name(ev, c->fn), kw->name, slot_list(ev, sig),
+              ev_meant(ev, kw->name_at, near_slot(ev, sig, kw->name), ""));
     if (c->arg[i].kind != V_UNSET)
-      ev_fail(ev, DIAG_ARG_TWICE, kw->at, full_name(ev, c->fn), kw->name);
+      ev_fail(ev, DIAG_ARG_TWICE, kw->name_at, full_name(ev, c->fn), kw->name);
     c->arg[i] = kw->v;
     c->at[i] = kw->at;
   }
@@ -161,7 +172,8 @@ bool ev_bind(Ev *ev, Call *c) {
   for (int i = 0; next_slot(&sig, &slot);) {
     if (slot.star) continue;
     if (!slot.optional && c->arg[i].kind == V_UNSET)
-      ev_fail(ev, DIAG_ARG_MISSING, c->span, full_name(ev, c->fn), slot.name);
+      ev_fail(ev, DIAG_ARG_MISSING, c->span, full_name(ev, c->fn), slot.name,
+              slot_list(ev, c->fn->signature));
     i++;
   }
   return true;
@@ -247,6 +259,43 @@ static Val macro_operand(Ev *ev, const AstParam *p, Val v, Span at) {
   return is_ref(p) ? reference(ev, p, v, at) : snapshot(ev, p->name, v, p->name_span);
 }
 
+static const char *param_list(Ev *ev, const Func *f) {
+  SB b = {0};
+  for (int i = 0; i < f->params->len; i++) {
+    const AstParam *p = &f->params->data[i];
+    const char *star = p->kind == AST_PARAM_STAR          ? "*"
+                       : p->kind == AST_PARAM_DOUBLE_STAR ? "**"
+                                                          : "";
+    sb_printf(ev, &b, "%s%s%s%s", i ? ", " : "", star, p->name, p->value ? "=" : "");
+  }
+  return b.len ? b.data : "";
+}
+
+static void defined_here(Ev *ev, const Func *f) {
+  ev_hint(ev, f->span, "%s is defined here", f->name);
+}
+
+// Every keyword names a parameter: said before what else is wrong, which it often explains.
+static void check_keywords(Ev *ev, const Func *f, const Call *c) {
+  VEC(const char *) names = {0};
+  for (int i = 0; i < f->params->len; i++) {
+    const AstParam *p = &f->params->data[i];
+    if (p->kind == AST_PARAM_DOUBLE_STAR) return;
+    if (p->kind == AST_PARAM_STAR || p->kind == AST_PARAM_POSITIONAL_ONLY) continue;
+    vec_push(ev->arena, &names, p->name);
+  }
+  vec_push(ev->arena, &names, NULL);
+  for (int k = 0; k < c->kw.len; k++) {
+    const struct KwArg *kw = &c->kw.data[k];
+    bool found = false;
+    for (int i = 0; names.data[i]; i++) found |= !strcmp(names.data[i], kw->name);
+    if (found) continue;
+    defined_here(ev, f);
+    ev_fail(ev, DIAG_ARG_UNKNOWN, kw->name_at, f->name, kw->name, param_list(ev, f),
+            ev_meant(ev, kw->name_at, near_name(kw->name, names.data), ""));
+  }
+}
+
 static void bind_rest(Ev *ev, Func *f, Call *c, int used, bool *kw_used, Env *env) {
   Val args = v_seq(ev, V_TUPLE, 0), kwargs = v_dict(ev, V_DICT);
   const char *star = NULL, *double_star = NULL;
@@ -255,18 +304,14 @@ static void bind_rest(Ev *ev, Func *f, Call *c, int used, bool *kw_used, Env *en
     if (p->kind == AST_PARAM_STAR) star = p->name;
     if (p->kind == AST_PARAM_DOUBLE_STAR) double_star = p->name;
   }
-  if (used < c->pos.len && !star)
-    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], f->name, used, c->pos.len);
+  if (used < c->pos.len && !star) {
+    defined_here(ev, f);
+    ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[used], f->name, c->pos.len, used, param_list(ev, f));
+  }
   for (; used < c->pos.len; used++) v_push(ev, args.seq, c->pos.data[used]);
   for (int k = 0; k < c->kw.len; k++) {
     if (kw_used[k]) continue;
     const struct KwArg *kw = &c->kw.data[k];
-    if (!double_star) {
-      SB b = {0};
-      for (int i = 0; i < f->params->len; i++)
-        sb_printf(ev, &b, "%s%s", i ? ", " : "", f->params->data[i].name);
-      ev_fail(ev, DIAG_ARG_UNKNOWN, kw->at, f->name, kw->name, b.len ? b.data : "none");
-    }
     dict_set(ev, kwargs.dict, v_str(ev, kw->name), kw->v, kw->at);
   }
   if (star) env_put(ev, env, star, args);
@@ -276,6 +321,7 @@ static void bind_rest(Ev *ev, Func *f, Call *c, int used, bool *kw_used, Env *en
 static void bind_params(Ev *ev, Func *f, Call *c, Env *env) {
   bool *kw_used = NEWN(ev->arena, bool, c->kw.len);
   int used = 0;
+  check_keywords(ev, f, c);
   for (int i = 0; i < f->params->len; i++) {
     const AstParam *p = &f->params->data[i];
     if (p->kind == AST_PARAM_STAR || p->kind == AST_PARAM_DOUBLE_STAR) continue;
@@ -285,13 +331,17 @@ static void bind_params(Ev *ev, Func *f, Call *c, Env *env) {
     if (positional) at = c->pos_at.data[used], v = c->pos.data[used++];
     for (int k = 0; p->kind != AST_PARAM_POSITIONAL_ONLY && k < c->kw.len; k++) {
       if (strcmp(c->kw.data[k].name, p->name)) continue;
-      if (positional || kw_used[k]) ev_fail(ev, DIAG_ARG_TWICE, c->kw.data[k].at, f->name, p->name);
+      if (positional || kw_used[k])
+        ev_fail(ev, DIAG_ARG_TWICE, c->kw.data[k].name_at, f->name, p->name);
       kw_used[k] = true;
       v = c->kw.data[k].v;
       at = c->kw.data[k].at;
     }
     if (v.kind == V_UNSET) v = f->defaults[i];
-    if (v.kind == V_UNSET) ev_fail(ev, DIAG_ARG_MISSING, c->span, f->name, p->name);
+    if (v.kind == V_UNSET) {
+      defined_here(ev, f);
+      ev_fail(ev, DIAG_ARG_MISSING, c->span, f->name, p->name, param_list(ev, f));
+    }
     env_put(ev, env, p->name, f->macro ? macro_operand(ev, p, v, at) : v);
   }
   bind_rest(ev, f, c, used, kw_used, env);
@@ -303,6 +353,7 @@ Val ev_call_func(Ev *ev, Func *f, Call *c) {
   if (f->macro && !ev->trace) ev_fail(ev, DIAG_NO_PRIM, c->span);
   Env *env = env_new(ev, f->closure), *saved = ev->env;
   env->kernel = f->macro;
+  env->body = f->body;
   env->rt = ev->trace ? ev->trace->rt : NULL;
   bind_params(ev, f, c, env);
   CallSite site = {ev->calls, f->name, c->span, f};
@@ -386,6 +437,17 @@ Func *ev_func(Ev *ev, const AstStmt *def) {
   return f;
 }
 
+// A decorator of tilelang's that tlc does not know, spelt nearly as one that it does.
+static void check_decorator(Ev *ev, const char *name, const char *what, const AstExpr *e) {
+  static const char *const known[] = {"jit", "autotune", NULL};
+  if (e->kind == AST_CALL) e = e->call.callee;
+  if (e->kind != AST_ATTR || strncmp(what, "tilelang.", 9)) return;
+  const char *near = near_name(e->attr.name.text, known);
+  if (!near) return;
+  ev_fail(ev, DIAG_DECORATOR, e->span, arena_printf(ev->arena, "@tilelang.%s", e->attr.name.text),
+          name, ev_meant(ev, ev_tail(ev, e->span, e->attr.name.text), near, "@tilelang."));
+}
+
 Val ev_decorate(Ev *ev, const AstStmt *def) {
   Val v = {.kind = V_FUNC, .fn = ev_func(ev, def)};
   for (int i = def->def.decorators.len - 1; i >= 0; i--) {
@@ -393,6 +455,7 @@ Val ev_decorate(Ev *ev, const AstStmt *def) {
     Val d = ev_expr(ev, e);
     if (d.kind == V_OPAQUE && !strncmp(d.opaque->what, "T.", 2))
       ev_opaque(ev, e->span, d.opaque->what);
+    if (d.kind == V_OPAQUE) check_decorator(ev, def->def.name.text, d.opaque->what, e);
     if (d.kind == V_OPAQUE && host_decorates(ev, d.opaque->what, e, v.fn)) continue;
     if (d.kind == V_OPAQUE)
       return v_opaque(ev, "%s, decorated by %s", def->def.name.text, d.opaque->what);

@@ -104,7 +104,7 @@ static Stmt *loop_stmt(Ev *ev, const Loop *l, Var **var, Stmt *body, Span at) {
 }
 
 static void rt_for(Ev *ev, const AstStmt *s, const Loop *l) {
-  if (!ev_emits(ev)) ev_fail(ev, DIAG_OUTSIDE_KERNEL, s->for_.iter->span, "a run-time loop");
+  if (!ev_emits(ev)) ev_outside(ev, "a run-time loop", s->for_.iter->span);
   if (s->for_.orelse.len) ev_fail(ev, DIAG_NO_SYNTAX, s->span, "else of a run-time loop");
   Stmt *outer = ev->trace->block, *body = st_block(ev->arena, s->span);
   RtBlock rt;

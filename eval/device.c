@@ -61,6 +61,7 @@ Expr *dev_index(Ev *ev, Val v, Span at) {
   if (v.kind == V_EXPR && (dt_is_int(v.expr->type) || v.expr->type == DT_BOOL))
     return ex_at(ex_cast(ev->arena, DT_INDEX, v.expr), at);
   if (v.kind == V_OPAQUE) ev_opaque(ev, at, v.opaque->what);
+  ev_blame(ev, v);
   ev_fail(ev, DIAG_NOT_INTEGER, at, v_brief(ev, v), v_kind(ev, v));
 }
 

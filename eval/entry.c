@@ -125,6 +125,7 @@ typedef struct {
 static void run_factory(Ev *ev, void *arg) {
   Factory *f = arg;
   ev->env = f->env;
+  ev->env->body = f->f->body;
   f->result = v_none();
   if (ev_block(ev, f->f->body) == FLOW_RETURN) f->result = ev->ret;
 }
@@ -155,7 +156,7 @@ static Val made_by(Ev *ev, Val r, int tuners) {
 static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
   Val r = {.kind = V_FUNC, .fn = f};
   for (int depth = 0; depth < MAX_FACTORIES; depth++) { // a factory may make a factory
-    if (fn_is_eager(r.fn)) {
+    if (fn_is_eager(r.fn) && (!depth || r.fn->jit)) {
       attrs_report(ev, r.fn, -1);
       return trace_kernel(ev, r.fn, symbol, e);
     }
@@ -169,13 +170,11 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
       return trace_kernel(ev, r.fn, symbol, e);
     }
     bool factory = r.kind == V_FUNC && r.fn->body && !r.fn->macro &&
-                   (r.fn->jit || fn_is_eager(r.fn) || fn_holds_kernel(r.fn));
+                   (r.fn->jit || fn_holds_kernel(r.fn));
     if (!factory) break;
   }
   if (r.kind == V_MISSING) ev_note_missing(ev, r);
-  if (!ev->needed.len && r.kind != V_ERROR)
-    diag_report(ev->diags, DIAG_NOT_A_KERNEL, f->span, f->name,
-                r.kind == V_OPAQUE ? r.opaque->what : v_kind(ev, r));
+  if (!ev->needed.len && r.kind != V_ERROR) entry_no_kernel(ev, f, r);
   return NULL;
 }
 
@@ -196,6 +195,10 @@ static void eval_entry(Ev *ev, Func *f, EvEntry *e) {
     if (p->params.data[i].kind == PARAM_SCALAR) note_used(ev, p->params.data[i].name);
   }
   p->bindings = bindings_text(ev, e);
+  for (int i = 0; i < e->params.len; i++) {
+    const EvParamInfo *b = &e->params.data[i];
+    if (b->value) vec_push(ev->arena, &p->bound, (Bound){b->name, b->value, b->given});
+  }
   e->program = p;
   vec_push(ev->arena, &ev->result->programs, p);
 }
@@ -253,7 +256,12 @@ static bool choose(Ev *ev, Env *module, Entries *all) {
       add_entry(ev, all, want, c->v.fn);
       return true;
     }
-    diag_report(ev->diags, DIAG_NO_ENTRY, NO_SPAN, want, entry_names(ev, all));
+    VEC(const char *) names = {0};
+    for (int i = 0; i < all->len; i++) vec_push(ev->arena, &names, all->data[i].name);
+    vec_push(ev->arena, &names, NULL);
+    const char *near = near_name(want, names.data);
+    diag_report(ev->diags, DIAG_NO_ENTRY, NO_SPAN, want, entry_names(ev, all),
+                near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
     return false;
   }
   if (all->len > 1) {
@@ -277,7 +285,7 @@ static void check_bindings(Ev *ev) {
     for (int k = 0; k + 1 < names.len; k++)
       sb_printf(ev, &list, "%s%s", k ? ", " : "", names.data[k]);
     diag_report(ev->diags, DIAG_NO_PARAM, NO_SPAN, name, list.len ? list.data : "none",
-                near ? arena_printf(ev->arena, "; did you mean %s?", near) : "");
+                near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
   }
 }
 
@@ -340,7 +348,7 @@ void entry_run(Ev *ev, Env *module) {
   const char *want = ev->options->entry;
   if (ev->options->list || (want && strchr(want, '.'))) add_nested(ev, module, &all);
   if (!all.len && !(ev->options->entry && strcmp(ev->options->entry, "all"))) {
-    if (!diag_errors(ev->diags)) diag_report(ev->diags, DIAG_NO_KERNEL, NO_SPAN);
+    if (!diag_errors(ev->diags)) entry_none(ev, module);
     return;
   }
   if (!(ev->options->list && !ev->options->entry) && !choose(ev, module, &all)) return;

@@ -20,6 +20,15 @@ Env *entry_bind(Ev *ev, Func *f, EvEntry *e);
 Program *trace_kernel(Ev *ev, Func *f, const char *symbol, EvEntry *e); // under prim_func, or eager
 // Runs a factory for what it does; its result.
 Val entry_factory(Ev *ev, Func *f, EvEntry *e);
+
+/* none.c: a file or a factory without a kernel, and what it may have meant */
+
+void entry_none(Ev *ev, const Env *module);
+void entry_no_kernel(Ev *ev, const Func *f, Val returned);
+bool entry_nested_prim(Ev *ev, const Func *f); // f holds a kernel and is marked as one: reported
+
+/* entry.c */
+
 void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->result
 
 /* space.c */

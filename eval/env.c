@@ -58,6 +58,7 @@ void env_set(Ev *ev, const char *name, Val v, Span at) {
     vec_push(ev->arena, &r->undo, (Undo){c, c->v, c->bound});
   }
   c->v = v;
+  c->at = at;
   c->bound = ++ev->clock;
 }
 
@@ -87,9 +88,8 @@ static Val not_found(Ev *ev, const char *name, Span at) {
   if (!strcmp(name, "T") || !strcmp(name, "tilelang"))
     ev_fail(ev, DIAG_NAME, at, name,
             *name == 'T' ? "; write 'import tilelang.language as T'" : "; write 'import tilelang'");
-  const char *near = near_cell(ev, name);
-  ev_fail(ev, DIAG_NAME, at, name,
-          near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
+  ev_not_yet(ev, name, at);
+  ev_fail(ev, DIAG_NAME, at, name, ev_meant(ev, at, near_cell(ev, name), ""));
 }
 
 static Val load_var(Ev *ev, Buffer *b, Span at) {

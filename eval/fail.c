@@ -98,15 +98,25 @@ void ev_opaque(Ev *ev, Span at, const char *what) {
 }
 
 void ev_unwind(Ev *ev) {
+  ev->hints.len = 0;
+  ev->blame = (Val){.kind = V_UNSET};
   if (diag_errors(ev->diags) > MAX_ERRORS) ev->stopped = true;
   if (ev->stopped) to_boundary(ev);
   longjmp(ev->jump->buf, 1);
 }
 
+// The innermost calls; one place that is called over and over is named once.
 void ev_trail(Ev *ev) {
   int n = 0;
-  for (CallSite *c = ev->calls; c && n < MAX_TRAIL; c = c->outer, n++)
-    diag_note(ev->diags, c->at, "in this call of %s", c->name);
+  for (CallSite *c = ev->calls; c && n < MAX_TRAIL; n++) {
+    int more = 0;
+    CallSite *next = c->outer;
+    for (; next && next->at.file == c->at.file && next->at.lo == c->at.lo; next = next->outer)
+      more++;
+    if (more) diag_note(ev->diags, c->at, "in this call of %s, and %d more of it", c->name, more);
+    else diag_note(ev->diags, c->at, "in this call of %s", c->name);
+    c = next;
+  }
 }
 
 static bool run_under(Ev *ev, Jump *j, void (*f)(Ev *, void *), void *arg) {
@@ -144,6 +154,19 @@ bool ev_protect(Ev *ev, void (*f)(Ev *, void *), void *arg) {
 bool ev_try(Ev *ev, const Val *handlers, int n, void (*f)(Ev *, void *), void *arg) {
   Jump j = {.handlers = handlers, .nhandlers = n};
   return run_under(ev, &j, f, arg);
+}
+
+void ev_outside(Ev *ev, const char *what, Span at) {
+  if (ev->trace && ev->trace->outside) {
+    to_boundary(ev);
+    ev_unwind(ev);
+  }
+  if (ev->trace) ev->trace->outside = true;
+  for (int i = 0; i < map_len(ev->env->cells); i++) {
+    const Cell *c = map_value(ev->env->cells, i);
+    if (c->v.kind == V_GRID) ev_fail(ev, DIAG_NO_WITH, c->v.grid->span);
+  }
+  ev_fail(ev, DIAG_OUTSIDE_KERNEL, at, what);
 }
 
 static void need_name(Ev *ev, const char *name) {

@@ -80,7 +80,16 @@ Val b_callable(Ev *ev, Call *c) {
   return v_bool(k == V_FUNC || k == V_BUILTIN || k == V_METHOD || k == V_DTYPE);
 }
 
-Val b_print(Ev *ev, Call *c) { return v_none(); }
+// Output is tlc's own. What print would show of a run-time value is lost, so that is said.
+Val b_print(Ev *ev, Call *c) {
+  for (int i = 0; i < c->rest->len; i++) {
+    Val v = c->rest->data[i];
+    if (!ev_is_rt(v)) continue;
+    diag_report(ev->diags, DIAG_PRINT_RT, c->span, ev_source(ev, c->pos_at.data[i]));
+    break;
+  }
+  return v_none();
+}
 
 Val b_type(Ev *ev, Call *c) { return v_opaque(ev, "type()"); }
 

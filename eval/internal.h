@@ -202,6 +202,7 @@ struct Loop {
 typedef struct {
   Val v;
   int64_t bound, read; // Ev.clock when last bound and read
+  Span at;             // of the name that was last assigned; no place for parameters and loops
 } Cell;
 
 struct Env {
@@ -210,6 +211,7 @@ struct Env {
   Map *outer;    // names declared global or nonlocal -> Env; NULL when none
   bool function; // class and comprehension scopes are not
   bool is_class; // functions defined in it do not see its names
+  const AstBlock *body; // of a function or module, to find later assignments; NULL: unknown
   bool kernel;   // body of a kernel or macro: `range` is a run-time loop
   struct RtBlock *rt; // open run-time control flow when the function was entered
 };
@@ -244,6 +246,7 @@ struct Call {
     const char *name;
     Val v;
     Span at;
+    Span name_at;
   }) kw;
   // bound to the signature
   Val arg[CALL_MAX];
@@ -287,6 +290,7 @@ typedef struct {
   int ndims, dims[3];   // threads as given
   const char *symbol;
   VEC(ReducerInfo) reducers; // T.alloc_reducer
+  bool outside; // something outside T.Kernel was reported
 } Trace;
 
 /* ------------------------------------------------------------------ the interpreter */
@@ -350,40 +354,14 @@ struct Ev {
   bool hosting;   // host code is run for what it calls: errors end their statements only
   const AstBlock *body; // of the file
   int skips;      // conditions and loops of the module that were unknown
+  VEC(struct Hint { // what the site of an error adds to it: a note, or a fix for editors
+    Span at;
+    const char *text;
+    bool fix;
+  }) hints;
+  Val blame;       // the value that it is about; V_UNSET: none
   bool stopped;   // a limit was hit: nothing more is evaluated
 };
-
-/* fail.c: errors */
-
-NORETURN void ev_unwind(Ev *ev);
-// Does an enclosing `try` catch what this error is in Python? Then nothing is reported.
-bool ev_caught(Ev *ev, DiagId id);
-// Is what went wrong no error of the program, since host code before it could not be followed?
-bool ev_unfollowed(const Ev *ev);
-NORETURN void ev_no_word(Ev *ev, const char *name, Span at); // there is no T.name
-NORETURN void ev_opaque(Ev *ev, Span at, const char *what); // something unknown is needed
-void ev_trail(Ev *ev); // notes of the calls that led here
-#define ev_fail(ev, id, ...)                                                                       \
-  do {                                                                                             \
-    if (!ev_caught((ev), (id)) && !ev_unfollowed(ev)) {                                            \
-      diag_report((ev)->diags, (id), __VA_ARGS__);                                                 \
-      ev_trail(ev);                                                                                \
-    }                                                                                              \
-    ev_unwind(ev);                                                                                 \
-  } while (0)
-// Runs f under a recovery point; false when it failed (and was reported). Interpreter state other
-// than values is as before.
-bool ev_protect(Ev *ev, void (*f)(Ev *, void *), void *arg);
-// As a try statement: *caught when one of the handlers applies, else the failure goes on outwards.
-bool ev_try(Ev *ev, const Val *handlers, int n, void (*f)(Ev *, void *), void *arg);
-bool ev_matches(const Val *handler, const char *type); // does `except handler` catch it?
-// Fails silently: records parameters without values, lets poison pass.
-void ev_need(Ev *ev, Val v);             // returns when v holds neither
-NORETURN void ev_missing(Ev *ev, Val v); // v is V_MISSING
-void ev_note_missing(Ev *ev, Val v);     // records only
-// One unit of work at a place: bounds steps, memory and the C stack.
-void ev_step(Ev *ev, Span at);
-void ev_charge(Ev *ev, int64_t work); // the work of as many steps, where the last step was
 
 /* value.c */
 
@@ -595,5 +573,7 @@ bool fn_makes_kernel(const Func *f); // holds one and returns something: a facto
 void ev_declare(Ev *ev, const char *name, Val type, Span at);
 Var *trace_size(Ev *ev, const char *name, Span at);
 Val ev_const(Ev *ev, const char *name, Span at);
+
+#include "eval/context.h"
 
 #endif

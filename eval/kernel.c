@@ -51,7 +51,11 @@ static Param declare(Ev *ev, const char *name, Val type, Span at, Val *value) {
 
 void ev_declare(Ev *ev, const char *name, Val type, Span at) {
   Trace *t = ev->trace;
-  if (map_has(t->declared, name)) ev_fail(ev, DIAG_DECLARED_TWICE, at, name);
+  const Param *first = map_get(t->declared, name);
+  if (first) {
+    ev_hint(ev, first->span, "%s is declared here first", name);
+    ev_fail(ev, DIAG_DECLARED_TWICE, at, name);
+  }
   Val v;
   Param *p = NEW(ev->arena, Param);
   *p = declare(ev, name, type, at, &v);
@@ -65,9 +69,9 @@ typedef struct {
 
 static void prim_param(Ev *ev, void *arg) {
   const AstParam *a = ((Annotated *)arg)->param;
-  if (!a->annotation) ev_fail(ev, DIAG_PARAM_UNTYPED, a->name_span, a->name, a->name);
+  if (!a->annotation) ev_fail(ev, DIAG_PARAM_UNTYPED, a->name_span, a->name, a->name, a->name);
   if (a->kind == AST_PARAM_STAR || a->kind == AST_PARAM_DOUBLE_STAR)
-    ev_fail(ev, DIAG_PARAM_UNTYPED, a->name_span, a->name, a->name);
+    ev_fail(ev, DIAG_PARAM_UNTYPED, a->name_span, a->name, a->name, a->name);
   Val v, type = ev_expr(ev, a->annotation);
   vec_push(ev->arena, &ev->trace->program->params, declare(ev, a->name, type, a->name_span, &v));
   env_put(ev, ev->env, a->name, v);
@@ -160,11 +164,13 @@ static Env *body_env(Ev *ev, Env *closure) {
 }
 
 Program *trace_prim(Ev *ev, Func *f, const char *symbol) {
+  if (entry_nested_prim(ev, f)) return NULL;
   Trace t;
   int errors = diag_errors(ev->diags);
   Env *saved = ev->env;
   trace_start(ev, &t, f, symbol, false);
   ev->env = body_env(ev, f->closure);
+  ev->env->body = f->body;
   for (int i = 0; i < f->params->len; i++) {
     Annotated a = {&f->params->data[i]};
     if (!ev_protect(ev, prim_param, &a))
@@ -237,6 +243,7 @@ Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params) {
   trace_start(ev, &t, f, symbol, true);
   ev->env = params;
   params->kernel = true;
+  params->body = f->body;
   for (int i = 0; i < f->params->len; i++) {
     Annotated a = {&f->params->data[i]};
     const Cell *c = map_get(params->cells, a.param->name);

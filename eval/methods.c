@@ -25,6 +25,14 @@ Val method_attr(Ev *ev, Val v, const char *name, Span at) {
   return (Val){.kind = V_UNSET};
 }
 
+const char *method_near(Ev *ev, Val v, const char *name) {
+  VEC(const char *) names = {0};
+  for (size_t i = 0; i < LEN(methods); i++)
+    if (methods[i].kind == v.kind) vec_push(ev->arena, &names, methods[i].fn.name);
+  vec_push(ev->arena, &names, NULL);
+  return near_name(name, names.data);
+}
+
 /* ------------------------------------------------------------------ attributes */
 
 static Val shape_tuple(Ev *ev, int n, Expr **shape) {
@@ -78,6 +86,14 @@ static Val opaque_attr(Ev *ev, Val v, const char *name) {
   return v_opaque(ev, "%s.%s", what, name);
 }
 
+static const char *near_attribute(Ev *ev, Val v, const char *name) {
+  static const char *const of_buffer[] = {"shape", "dtype", "scope", "ndim", "strides", NULL};
+  static const char *const of_dtype[] = {"bits", "bytes", "itemsize", "name", NULL};
+  if (v.kind == V_BUFFER) return near_name(name, of_buffer);
+  if (v.kind == V_DTYPE) return near_name(name, of_dtype);
+  return method_near(ev, v, name);
+}
+
 Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
   Val r = {.kind = V_UNSET};
   switch (v.kind) {
@@ -116,7 +132,9 @@ Val ev_attr(Ev *ev, Val v, const char *name, Span at) {
     r = method_attr(ev, v_str(ev, dt_name(v.dtype)), name, at);
   if (r.kind == V_UNSET && v.kind == V_BUFFER && !strcmp(name, "data"))
     ev_fail(ev, DIAG_UNSUPPORTED, at, "the pointer .data of a buffer");
-  if (r.kind == V_UNSET) ev_fail(ev, DIAG_ATTRIBUTE, at, v_kind(ev, v), name);
+  if (r.kind == V_UNSET)
+    ev_fail(ev, DIAG_ATTRIBUTE, ev_tail(ev, at, name), v_kind(ev, v), name,
+            ev_meant(ev, ev_tail(ev, at, name), near_attribute(ev, v, name), "."));
   return r;
 }
 
@@ -242,7 +260,7 @@ Val d_get(Ev *ev, Call *c) {
 Val d_pop(Ev *ev, Call *c) {
   rt_mutate(ev, c->self.dict->born, c->span);
   const Val *v = dict_get(ev, c->self.dict, c->arg[0], c->at[0]);
-  if (!v && c->arg[1].kind == V_UNSET) ev_fail(ev, DIAG_KEY, c->at[0], v_brief(ev, c->arg[0]));
+  if (!v && c->arg[1].kind == V_UNSET) ev_no_key(ev, c->self.dict, c->arg[0], c->at[0]);
   Val out = v ? *v : c->arg[1];
   (void)dict_del(ev, c->self.dict, c->arg[0], c->at[0]);
   return out;

@@ -60,8 +60,7 @@ static Val vocab_attr(Ev *ev, const char *name, Span at) {
 
 void ev_no_word(Ev *ev, const char *name, Span at) {
   const char *near = vocab_near(ev, name);
-  ev_fail(ev, DIAG_NO_WORD, at, name,
-          near ? arena_printf(ev->arena, "; did you mean T.%s?", near) : "");
+  ev_fail(ev, DIAG_NO_WORD, at, name, ev_meant(ev, ev_tail(ev, at, name), near, "T."));
 }
 
 static Val policy_attr(Ev *ev, const char *name, Span at) {
@@ -69,7 +68,9 @@ static Val policy_attr(Ev *ev, const char *name, Span at) {
   for (int i = 0; i < 3; i++) {
     if (!strcmp(name, names[i])) return (Val){.kind = V_POLICY, .i = i};
   }
-  ev_fail(ev, DIAG_NO_POLICY, at, name);
+  static const char *const all[] = {"Square", "FullRow", "FullCol", NULL};
+  const char *near = near_name(name, all);
+  ev_fail(ev, DIAG_NO_POLICY, at, name, ev_meant(ev, ev_tail(ev, at, name), near, ""));
 }
 
 static bool math_constant(const char *name, double *out) {
@@ -119,6 +120,7 @@ bool ev_run_file(Ev *ev, uint32_t file, Env *env) {
   Trace *trace = ev->trace;
   ev->folder = slash ? arena_strn(ev->arena, path, (size_t)(slash - path)) : ".";
   ev->env = env;
+  env->body = &m->body;
   ev->trace = NULL;
   bool ok = ev_protect(ev, run_body, &m->body);
   ev->trace = trace;

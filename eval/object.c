@@ -225,7 +225,8 @@ Val dc_replace(Ev *ev, Call *c) {
     for (int k = 0; k < c->kw.len; k++) given |= !strcmp(c->kw.data[k].name, name);
     if (!given)
       vec_push(ev->arena, &init.kw,
-               (struct KwArg){name, *own_attr(c->arg[0].object, name), c->span});
+               (struct KwArg){name, *own_attr(c->arg[0].object, name), c->span,
+                               c->span});
   }
   return obj_create(ev, (Class *)c->arg[0].object->cls, &init);
 }

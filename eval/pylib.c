@@ -217,7 +217,7 @@ static Val partial_call(Ev *ev, Call *c) {
   }
   for (int i = 0; i < kw->entries.len; i++) {
     const DictEntry *e = &kw->entries.data[i];
-    vec_push(ev->arena, &inner.kw, (struct KwArg){e->key.str->data, e->value, c->span});
+    vec_push(ev->arena, &inner.kw, (struct KwArg){e->key.str->data, e->value, c->span, c->span});
   }
   for (int i = 0; i < c->kw.len; i++) vec_push(ev->arena, &inner.kw, c->kw.data[i]);
   return ev_call(ev, held->data[0], &inner);
@@ -235,7 +235,8 @@ Val v_bound(Ev *ev, Val f, Val self) {
 }
 
 Val f_partial(Ev *ev, Call *c) {
-  if (!c->rest->len) ev_fail(ev, DIAG_ARG_MISSING, c->span, "functools.partial", "func");
+  if (!c->rest->len)
+    ev_fail(ev, DIAG_ARG_MISSING, c->span, "functools.partial", "func", "func, *args, **keywords");
   Val pos = v_seq(ev, V_LIST, 0), held = v_seq(ev, V_LIST, 3);
   for (int i = 1; i < c->rest->len; i++) v_push(ev, pos.seq, c->rest->data[i]);
   v_push(ev, held.seq, c->rest->data[0]);

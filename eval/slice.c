@@ -16,6 +16,7 @@ static int64_t int_of(Ev *ev, Val v, Span at) {
     ev_fail(ev, DIAG_RT_CONTEXT, at, "an index into a compile-time sequence",
             "loop over the sequence itself");
   if (v.kind == V_OPAQUE) ev_opaque(ev, at, v.opaque->what);
+  ev_blame(ev, v);
   ev_fail(ev, DIAG_NOT_INTEGER, at, v_brief(ev, v), v_kind(ev, v));
 }
 
@@ -66,7 +67,7 @@ Val ev_getitem(Ev *ev, Val v, Val index, Span at) {
   }
   case V_DICT: {
     const Val *r = dict_get(ev, v.dict, index, at);
-    if (!r) ev_fail(ev, DIAG_KEY, at, v_brief(ev, index));
+    if (!r) ev_no_key(ev, v.dict, index, at);
     return *r;
   }
   case V_CLASS:
@@ -133,7 +134,7 @@ typedef struct {
 } Sub;
 
 static void too_many(Sub *s, int given) {
-  ev_fail(s->ev, DIAG_RANK, s->at, s->buf->name ? s->buf->name : "the buffer", s->buf->ndim, given);
+  ev_fail(s->ev, DIAG_RANK, s->at, s->buf->name ? s->buf->name : "the buffer", given, s->buf->ndim);
 }
 
 // A negative constant counts from the end.
@@ -156,8 +157,13 @@ static void add_index(Sub *s, Val v, Span at) {
   int64_t c, extent;
   if (ex_const(x, &c)) {
     bool below = c < 0;
-    bool above =
-        s->buf->scope != SC_GLOBAL && ex_const(s->buf->shape[s->n], &extent) && c >= extent;
+    bool above = ex_const(s->buf->shape[s->n], &extent) && c >= extent;
+    if (above && s->buf->scope == SC_GLOBAL) {
+      diag_report(s->ev->diags, DIAG_GLOBAL_BOUNDS, at, (long long)c, s->n,
+                  s->buf->name ? s->buf->name : "buffer",
+                  ir_expr_str(s->ev->arena, s->buf->shape[s->n]));
+      above = false;
+    }
     if (below || above) {
       ex_const(given, &c);
       const char *size = ir_expr_str(s->ev->arena, s->buf->shape[s->n]);

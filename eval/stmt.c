@@ -152,7 +152,7 @@ static void del_item(Ev *ev, const AstExpr *t) {
   Val key = ev_expr(ev, t->index.index);
   if (box.kind == V_DICT) {
     rt_mutate(ev, box.dict->born, t->span);
-    if (!dict_del(ev, box.dict, key, t->span)) ev_fail(ev, DIAG_KEY, t->span, v_brief(ev, key));
+    if (!dict_del(ev, box.dict, key, t->span)) ev_no_key(ev, box.dict, key, t->span);
     return;
   }
   if (box.kind != V_LIST) ev_fail(ev, DIAG_NO_INDEX, t->span, v_kind(ev, box));

@@ -108,10 +108,21 @@ static bool fits(const Layout *l, const Buffer *b) {
   return true;
 }
 
+NORETURN static void wrong_shape(Ev *ev, Call *c, const Layout *l, const Buffer *b) {
+  SB of = {0}, is = {0};
+  for (int i = 0; i < l->ndims; i++)
+    sb_printf(ev, &of, "%s%lld", i ? " x " : "", (long long)l->shape[i]);
+  for (int i = 0; i < b->ndim; i++)
+    sb_printf(ev, &is, "%s%s", i ? " x " : "", ir_expr_str(ev->arena, b->shape[i]));
+  ev_fail(ev, DIAG_LAYOUT_SHAPE, c->at[0], of.data, l->bits, b->name ? b->name : "the tile",
+          is.data, dt_bits(b->dtype));
+}
+
 static const Dict *table(Ev *ev, Call *c) {
   need_kernel(ev, c);
   if (c->arg[0].kind != V_DICT)
-    ev_fail(ev, DIAG_ARGUMENT, c->at[0], "T", c->fn->name, "a dict", v_brief(ev, c->arg[0]));
+    ev_fail(ev, DIAG_ARGUMENT, c->at[0], arena_printf(ev->arena, "T.%s", c->fn->name),
+            "its operand", "a dict", v_brief(ev, c->arg[0]));
   return c->arg[0].dict;
 }
 
@@ -121,8 +132,14 @@ Val t_annotate_layout(Ev *ev, Call *c) {
     const DictEntry *e = &d->entries.data[i];
     if (e->value.kind == V_FUNC || e->value.kind == V_METHOD)
       ev_fail(ev, DIAG_UNSUPPORTED, c->at[0], "T.annotate_layout with a function");
-    if (e->key.kind != V_BUFFER || e->value.kind != V_LAYOUT || !fits(e->value.layout, e->key.buf))
+    if (e->key.kind != V_BUFFER || e->value.kind != V_LAYOUT)
       ev_fail(ev, DIAG_LAYOUT, c->at[0], v_kind(ev, e->key), v_kind(ev, e->value));
+    if (!fits(e->value.layout, e->key.buf)) wrong_shape(ev, c, e->value.layout, e->key.buf);
+    if (e->key.buf->layout) {
+      ev_hint(ev, e->key.buf->layout_at, "its layout is given here first");
+      ev_fail(ev, DIAG_LAYOUT_TWICE, c->at[0], e->key.buf->name ? e->key.buf->name : "the tile");
+    }
+    e->key.buf->layout_at = c->at[0];
     e->key.buf->layout = e->value.layout;
   }
   return v_none();

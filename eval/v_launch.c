@@ -21,18 +21,22 @@ static Expr *grid_extent(Ev *ev, Call *c, int i) {
 static void grid_threads(Ev *ev, Call *c, Grid *g) {
   Val *dims = NULL, v = arg_given(c, 0) ? c->arg[0] : v_int(128);
   shape_of(ev, v, c->at[0], &g->ndims, &dims);
-  if (g->ndims > 3) ev_fail(ev, DIAG_EV_THREADS, c->at[0], v_brief(ev, v), ev->target->max_threads);
+  if (g->ndims > 3) ev_fail(ev, DIAG_THREADS_AXES, c->at[0], v_brief(ev, v), g->ndims);
   int64_t total = 1;
+  int most = ev->target->max_threads;
   for (int i = 0; i < g->ndims; i++) {
     int64_t n = 0;
     ev_need(ev, dims[i]);
     if (v_is_int(dims[i])) n = v_as_int(dims[i]);
     else if (dims[i].kind != V_EXPR || !ex_const(dims[i].expr, &n))
-      ev_fail(ev, DIAG_EV_THREADS, c->at[0], v_brief(ev, v), ev->target->max_threads);
-    if (n < 1 || n > ev->target->max_threads || (total *= n) > ev->target->max_threads)
-      ev_fail(ev, DIAG_EV_THREADS, c->at[0], v_brief(ev, v), ev->target->max_threads);
+      ev_fail(ev, DIAG_THREADS_RT, c->at[0], v_brief(ev, dims[i]));
+    bool over = __builtin_mul_overflow(total, n, &total);
+    if (over || n < 1) total = n < 1 ? n : INT64_MAX;
     g->dims[i] = (int)n;
+    if (n < 1 || n > most) break;
   }
+  if (total < 1 || total > most)
+    ev_fail(ev, DIAG_EV_THREADS, c->at[0], v_brief(ev, v), (long long)total, most);
   g->threads = (int)total;
 }
 

@@ -21,6 +21,7 @@ static void need_ints(Ev *ev, Call *c) {
   for (int i = 0; i < 2; i++) {
     Val v = c->arg[i];
     bool ok = v_is_int(v) || (v.kind == V_EXPR && !dt_is_float(v.expr->type));
+    if (!ok) ev_blame(ev, v);
     if (!ok) ev_fail(ev, DIAG_NOT_INTEGER, c->at[i], v_brief(ev, v), v_kind(ev, v));
   }
 }

@@ -19,8 +19,9 @@ static Val tensor_type(Ev *ev, Call *c, int n, Val *shape, Val *strides, DType d
   for (int i = 0; i < n; i++) {
     Expr *x = dev_index(ev, shape[i], c->at[0]);
     int64_t k;
-    if (ex_const(x, &k) && (k < 0 || k > INT64_MAX / 16))
-      ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
+    if (!ex_const(x, &k) || (k >= 0 && k <= INT64_MAX / 16)) continue;
+    ev_blame(ev, shape[i]);
+    ev_fail(ev, DIAG_TENSOR_SIZE, c->at[0], (long long)k, i);
   }
   return (Val){.kind = V_TENSOR, .tensor = t};
 }
@@ -160,11 +161,13 @@ Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at) {
   int64_t total = 1;
   for (int i = 0; i < n; i++) {
     int64_t k;
+    ev_blame(ev, dims[i]);
     if (!ex_const(extents[i], &k))
       ev_fail(ev, DIAG_TILE_RT, at, ir_expr_str(ev->arena, extents[i]));
     if (k < 1 || k > MAX_TILE_ELEMS || (total *= k) > MAX_TILE_ELEMS)
       ev_fail(ev, DIAG_EV_TILE_SIZE, at, v_brief(ev, shape), MAX_TILE_ELEMS);
   }
+  ev_blame(ev, (Val){.kind = V_UNSET});
   Buffer *b = nameless(ev, t, scope, extents, n, c->span);
   vec_push(ev->arena, &ev->trace->kernel->buffers, b);
   return b;

@@ -155,6 +155,10 @@ Program *ir_clone(Arena *a, const Program *p) {
   n->symbol = clone_str(&c, p->symbol);
   n->file = clone_str(&c, p->file);
   n->bindings = clone_str(&c, p->bindings);
+  for (int i = 0; i < p->bound.len; i++) {
+    const Bound *b = &p->bound.data[i];
+    vec_push(a, &n->bound, (Bound){clone_str(&c, b->name), clone_str(&c, b->value), b->given});
+  }
   for (int i = 0; i < p->sizes.len; i++) vec_push(a, &n->sizes, clone_var(&c, p->sizes.data[i]));
   for (int i = 0; i < p->params.len; i++) {
     Param param = p->params.data[i];

@@ -166,6 +166,7 @@ struct Buffer {
   Expr *safe;     // value of out-of-bounds global reads; NULL is zero
   int align;      // global: bytes the base address is a multiple of (16 unless declared otherwise)
   Layout *layout; // fixed by annotation or by the layout pass; NULL while free
+  Span layout_at; // of the annotation
   int64_t offset; // shared: byte offset in the block's shared memory, by the smem pass; -1 before
   Buffer *base;   // whose storage this one names too, from its start on, perhaps as another dtype;
                   // NULL: storage of its own. A base has none itself
@@ -407,10 +408,17 @@ typedef struct {
   Span span;
 } Kernel;
 
+// A compile-time parameter, for messages.
+typedef struct {
+  const char *name, *value; // value in the syntax of -p
+  bool given;               // by -p; else its default
+} Bound;
+
 typedef struct {
   const char *symbol;    // C name of the launcher
   const char *file;      // source path as given, base name only
   const char *bindings;  // "M=128, N=128" as bound, for the head comment
+  VEC(Bound) bound;      // the same one by one; not in the text form
   VEC(Param) params;     // tensors and scalars as declared, eager results last
   VEC(Var *) sizes;      // symbolic sizes by first appearance
   VEC(Buffer *) workspaces; // T.alloc_global: global buffers of the caller's one `void *workspace`,

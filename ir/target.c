@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define COMMON                                                                                     \
-  .max_threads = 1024, .regs_per_sm = 65536, .max_regs_per_thread = 255,                          \
-  .max_grid = {2147483647, 65535, 65535}
+  .max_threads = 1024, .regs_per_sm = 65536, .max_regs_per_thread = 255,                           \
+  .max_grid = {2147483647, 65535, 65535}, .max_param_bytes = 32764
 
 static const Target targets[] = {
   {.name = "sm_80", .sm = 80, .sms = 108, .max_smem_block = 166912,

@@ -15,6 +15,7 @@ typedef struct {
   int64_t max_smem_block;  // bytes of dynamic shared memory a block may opt in to
   int64_t smem_per_sm;
   int64_t max_grid[3];
+  int max_param_bytes;     // of a kernel, from CUDA 12.1 on
   bool fp8_mma;            // mma.sync with e4m3/e5m2 operands
   bool red_vec_f32;        // red.global.add.v2/v4.f32
   bool atomic_bf16;        // native bf16 atomics

@@ -67,6 +67,7 @@ void lex_indent(Scanner *x, const char *space, int len, Span at) {
   measure(space, len, &level);
   Level outer = *top_level(x);
   x->first = true;
+  x->forgiven = 0;
   Span shown = at.hi > at.lo ? at : span_of(x, at.lo, at.lo + 1);
   int order = (level.column > outer.column) - (level.column < outer.column);
   int alt_order = (level.alt > outer.alt) - (level.alt < outer.alt);
@@ -76,6 +77,8 @@ void lex_indent(Scanner *x, const char *space, int len, Span at) {
   if (order == alt_order && (same->column != level.column || same->alt == level.alt)) return;
   int line, column;
   src_place(diag_sources(x->diags), x->file, outer.line, &line, &column);
+  if (x->tab_mix) return; // later lines are compared with this one
+  x->tab_mix = true;
   diag_report(x->diags, DIAG_TAB_MIX, shown, line);
 }
 
@@ -140,9 +143,15 @@ static void mismatch(Scanner *x, char closer, Span at) {
   if (b->quiet) return;
   diag_report(x->diags, DIAG_WRONG_CLOSER, at, closer, shown(b->kind), closer_of(b->kind));
   diag_note(x->diags, b->span, "'%s' opened here", shown(b->kind));
+  diag_fix(x->diags, at, (char[]){closer_of(b->kind), 0});
 }
 
 TokenKind lex_close(Scanner *x, char closer, TokenKind kind, Span at) {
+  if (!x->nbrackets && x->forgiven) {
+    x->forgiven--;
+    vec_push(x->arena, &x->broken, span_of(x, at.lo, at.hi));
+    return TOK_ERROR;
+  }
   if (!x->nbrackets) {
     diag_report(x->diags, DIAG_UNMATCHED_CLOSER, at, closer);
     return TOK_ERROR;
@@ -165,6 +174,7 @@ TokenKind lex_close(Scanner *x, char closer, TokenKind kind, Span at) {
   for (int i = x->nbrackets; i-- && x->brackets[i].kind != 'f';)
     if (closer_of(x->brackets[i].kind) == closer) {
       for (int j = i; j < x->nbrackets; j++) x->brackets[j].quiet = true;
+      x->forgiven = i ? 0 : x->nbrackets - 1; // it may have stood for one of those all the same
       lex_drop_brackets(x, i, at.hi);
       return TOK_ERROR;
     }

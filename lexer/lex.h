@@ -59,6 +59,7 @@ Tokens lex_file(Arena *a, Diags *d, uint32_t file);
 void lex_dump(const Tokens *t, const Sources *s, Buf *out);
 const char *lex_token_name(TokenKind kind); // "name", "if", "<<="
 bool lex_is_keyword(TokenKind kind);
+bool lex_opens_block(TokenKind kind); // the first token of a line that ends in ':'
 
 /* string.c */
 

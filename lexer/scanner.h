@@ -47,13 +47,14 @@ typedef struct {
   bool owes_indent, owes_newline;
   bool started;
   bool first; // no token on this line yet
+  bool tab_mix; // was reported
+  int forgiven; // closers still to come on this line that a wrong one may have left over
   bool stop; // nothing sensible can follow; end the file here
 } Scanner;
 
 /* lex.c */
 
 bool lex_is_layout(TokenKind kind); // NEWLINE, INDENT, DEDENT, END
-bool lex_opens_block(TokenKind kind); // the first token of a line that ends in ':'
 
 /* layout.c: indentation and brackets */
 

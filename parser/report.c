@@ -150,13 +150,14 @@ static bool open_bracket(Parser *p, int i) {
 static bool keyword_as_name(Parser *p, int i, Expected e) {
   const Token *t = &p->tokens.data[i];
   bool here = lex_is_keyword(t->kind) && has(e, "a name") &&
-              (e.n == 1 || t[1].kind == TOK_ASSIGN);
+              (e.n == 1 || t[1].kind == TOK_ASSIGN || !has(e, "a number"));
   bool before = i > 0 && t->kind == TOK_ASSIGN && lex_is_keyword(t[-1].kind) &&
                 t[-1].kind != TOK_RETURN && t[-1].kind != TOK_YIELD;
   if (!here && !before) return false;
   if (!here) t--;
   const char *name = lex_token_name(t->kind);
   diag_report(p->diags, DIAG_KEYWORD_NAME, t->span, name, name);
+  diag_fix(p->diags, t->span, arena_printf(p->arena, "%s_", name));
   return true;
 }
 
@@ -167,6 +168,7 @@ static bool assignment_in_condition(Parser *p, int i) {
   if (first != TOK_IF && first != TOK_ELIF && first != TOK_WHILE && first != TOK_ASSERT)
     return false;
   diag_report(p->diags, DIAG_ASSIGN_IN_CONDITION, t->span);
+  diag_fix(p->diags, t->span, "==");
   return true;
 }
 
@@ -175,6 +177,7 @@ static bool else_if(Parser *p, int i) {
   if (t->kind != TOK_IF || i == 0 || t[-1].kind != TOK_ELSE || line_start(p, i) != i - 1)
     return false;
   diag_report(p->diags, DIAG_ELSE_IF, span_join(t[-1].span, t->span));
+  diag_fix(p->diags, span_join(t[-1].span, t->span), "elif");
   return true;
 }
 
@@ -201,13 +204,50 @@ static bool old_print(Parser *p, int i) {
   return true;
 }
 
+static bool no_colon(Parser *p, int i, Expected e) {
+  const Token *t = &p->tokens.data[i], *first = &p->tokens.data[line_start(p, i)];
+  if (t->kind != TOK_NEWLINE || !has(e, ":") || !lex_opens_block(first->kind)) return false;
+  diag_report(p->diags, DIAG_NO_COLON, t->span, lex_token_name(first->kind));
+  diag_fix(p->diags, (Span){t->span.file, t->span.lo, t->span.lo}, ":");
+  return true;
+}
+
+static bool increment(Parser *p, int i) {
+  const Token *t = &p->tokens.data[i];
+  if (t->kind != TOK_NEWLINE || i < 3 || t[-1].kind != t[-2].kind) return false;
+  if ((t[-1].kind != TOK_PLUS && t[-1].kind != TOK_MINUS) || t[-1].span.lo != t[-2].span.hi)
+    return false;
+  char op = t[-1].kind == TOK_PLUS ? '+' : '-';
+  Span both = span_join(t[-2].span, t[-1].span);
+  char twice[] = {op, op, 0}, meant[] = {op, '=', ' ', '1', 0};
+  diag_report(p->diags, DIAG_C_OPERATOR, both, twice, meant);
+  diag_fix(p->diags, both, meant);
+  return true;
+}
+
+static bool ends_expression(TokenKind kind) {
+  return kind == TOK_NAME || kind == TOK_INT || kind == TOK_FLOAT || kind == TOK_STR ||
+         kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE;
+}
+
+static bool no_comma(Parser *p, int i, Expected e) {
+  const Token *t = &p->tokens.data[i];
+  if (i == 0 || t->bracket < 0 || !has(e, ",") || !ends_expression(t[-1].kind)) return false;
+  if (t->kind != TOK_NAME && t->kind != TOK_INT && t->kind != TOK_FLOAT && t->kind != TOK_STR)
+    return false;
+  diag_report(p->diags, DIAG_NO_COMMA, t->span, found(p, t), found(p, &t[-1]));
+  diag_fix(p->diags, (Span){t->span.file, t[-1].span.hi, t[-1].span.hi}, ",");
+  return true;
+}
+
 void ast_syntax_error(Parser *p, const char *const *expected, int n) {
   int i = p->read;
   Expected e = {expected, n};
   const Token *t = &p->tokens.data[i];
   if (in_broken_text(p, t->span)) return;
   if (open_bracket(p, i) || keyword_as_name(p, i, e) || assignment_in_condition(p, i) ||
-      else_if(p, i) || orphan_clause(p, i, e) || old_print(p, i))
+      else_if(p, i) || orphan_clause(p, i, e) || old_print(p, i) || no_colon(p, i, e) ||
+      increment(p, i) || no_comma(p, i, e))
     return;
   diag_report(p->diags, DIAG_UNEXPECTED, t->span, found(p, t), expectation(p, e));
 }

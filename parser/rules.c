@@ -87,6 +87,7 @@ void ast_check_no_star(Parser *p, const AstExpr *e) {
 
 void ast_check_args(Parser *p, const ArgVec *args) {
   bool keyword = false, unpacked = false;
+  int disorder = 0;
   Map *seen = map_new(p->arena);
   for (int i = 0; i < args->len; i++) {
     const AstArg *a = &args->data[i];
@@ -95,7 +96,7 @@ void ast_check_args(Parser *p, const ArgVec *args) {
         diag_report(p->diags, DIAG_REPEATED_ARGUMENT, a->name_span, a->name);
       map_set(seen, a->name, p);
     }
-    if (a->kind == AST_ARG_POSITIONAL && (keyword || unpacked))
+    if (a->kind == AST_ARG_POSITIONAL && (keyword || unpacked) && !disorder++)
       diag_report(p->diags, DIAG_ARGUMENT_ORDER, a->span, "a positional argument",
                   unpacked ? "**" : "keyword arguments");
     if (a->kind == AST_ARG_STAR && unpacked)
@@ -137,7 +138,7 @@ static void plain(Settling *s, AstParam *a) {
   if (s->star) a->kind = AST_PARAM_KEYWORD_ONLY;
   else if (!a->value && s->default_seen)
     diag_report(s->p->diags, DIAG_DEFAULT_ORDER, a->span, a->name);
-  s->default_seen |= a->value != NULL;
+  s->default_seen = a->value || (s->default_seen && s->star); // said once for those in a row
   s->bare = NULL;
 }
 

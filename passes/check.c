@@ -197,6 +197,20 @@ static void check_launch(Check *k) {
                   (long long)t -> max_grid[i], t -> name);
 }
 
+static void check_params(Check *k) {
+  const Program *p = k->program;
+  int64_t bytes = 8 * (int64_t)p->sizes.len;
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *a = &p->params.data[i];
+    int64_t size = a->kind == PARAM_TENSOR ? 8 : dt_bits(a->var->type) / 8;
+    if (size > 0) bytes = (bytes + size - 1) / size * size + size;
+  }
+  const Target *t = k->c->target;
+  if (bytes > t->max_param_bytes)
+    diag_report(k->c->diags, DIAG_PARAM_BYTES, k->kernel->span, (long long)bytes,
+                t->max_param_bytes, t->name);
+}
+
 // Tiles too large by themselves; the sum over shared memory is the smem pass's to judge.
 static void check_tiles(Check *k) {
   enum { LOCAL_BYTES = 512 * 1024 }; // local memory of a thread
@@ -215,6 +229,21 @@ static void check_tiles(Check *k) {
       diag_report(k->c->diags, DIAG_TILE_SIZE, b->span, b->name, (long long)bytes,
                   b->scope == SC_SHARED ? "" : " in each thread", (long long)limit,
                   b->scope == SC_SHARED ? t->name : "a thread");
+    if (bytes > limit) note_buffer(k->c, k->program, b);
+  }
+}
+
+// Fragments of more registers than a thread has: right, but slow.
+static void check_registers(Check *k) {
+  const Target *t = k->c->target;
+  for (int i = 0; i < k->kernel->buffers.len && !diag_errors(k->c->diags); i++) {
+    const Buffer *b = k->kernel->buffers.data[i];
+    if (b->scope != SC_FRAGMENT) continue;
+    int64_t bits = buf_elems(b) * dt_bits(b->dtype), registers = bits / 32 / k->kernel->threads;
+    if (registers <= t->max_regs_per_thread) continue;
+    diag_report(k->c->diags, DIAG_REGISTERS, b->span, b->name, (long long)registers, t->name,
+                t->max_regs_per_thread);
+    note_buffer(k->c, k->program, b);
   }
 }
 
@@ -238,9 +267,11 @@ void pass_check(Program *p, PassCtx *c) {
     if (!check_lowered(&k)) continue;
     start_whole(&k);
     check_launch(&k);
+    check_params(&k);
     check_tiles(&k);
     Place place = {.k = &k};
     visit(place, kernel->body);
     check_blocks(&k);
+    check_registers(&k);
   }
 }

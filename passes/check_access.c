@@ -49,11 +49,11 @@ static void check_index(Check *k, const Buffer *b, Expr **idx, int n, Span span)
     if (!some && !outside(k, idx[d], extent)) continue;
     Span own = idx[d]->span; // that of a variable is where it is declared
     bool inside = own.file == span.file && own.lo >= span.lo && own.hi <= span.hi;
+    bool reaches = some && idx[d]->kind != EX_INT;
     diag_report(k->c->diags, DIAG_INDEX_RANGE, inside ? own : span,
-                ir_expr_str(k->c->arena, idx[d]), d, b->name, (long long)extent - 1);
-    if (some && idx[d]->kind != EX_INT)
-      diag_note(k->c->diags, span, "it reaches %lld", (long long)at);
-    diag_note(k->c->diags, b->span, "%s is declared here", b->name);
+                ir_expr_str(k->c->arena, idx[d]), d, b->name, (long long)extent - 1,
+                reaches ? arena_printf(k->c->arena, ": it reaches %lld", (long long)at) : "");
+    note_buffer(k->c, k->program, b);
   }
 }
 
@@ -108,7 +108,7 @@ void check_region(Check *k, const Region *r, Span span) {
     if (!over && !under && !empty) continue;
     diag_report(k->c->diags, DIAG_REGION_RANGE, span, ir_expr_str(a, r->min[d]),
                 ir_expr_str(a, end), d, r->buf->name, (long long)size);
-    diag_note(k->c->diags, r->buf->span, "%s is declared here", r->buf->name);
+    note_buffer(k->c, k->program, r->buf);
   }
 }
 

@@ -51,7 +51,7 @@ static bool operand_ok(Check *k, const Stmt *s, const Matrix *m) {
   }
 bad:
   diag_report(k->c->diags, DIAG_GEMM_OPERAND, s->span, b->name, is, m->name, must);
-  diag_note(k->c->diags, b->span, "%s is declared here", b->name);
+  note_buffer(k->c, k->program, b);
   return false;
 }
 
@@ -61,6 +61,8 @@ static bool shape_ok(Check *k, const Stmt *s, const Matrix *m, int64_t rows, int
   diag_report(k->c->diags, DIAG_GEMM_SHAPE, s->span, m->r->buf->name, (long long)m->rows,
               (long long)m->cols, by->r->buf->name, (long long)by->rows, (long long)by->cols,
               (long long)rows, (long long)cols);
+  note_buffer(k->c, k->program, m->r->buf);
+  note_buffer(k->c, k->program, by->r->buf);
   return false;
 }
 
@@ -74,12 +76,41 @@ static const char *legal_types(Arena *arena, const Target *t, DType a) {
                       f16 ? "float32 or float16" : "float32");
 }
 
-static bool types_ok(Check *k, const Stmt *s, DType a, DType b, DType c) {
+static bool has_instruction(const Target *t, DType a, DType b) {
+  static const DType into[] = {DT_F32, DT_F16, DT_I32, DT_F64};
+  int m, n, k;
+  for (size_t i = 0; i < LEN(into); i++)
+    if (plan_mma(t, a, b, into[i], &m, &n, &k)) return true;
+  return false;
+}
+
+// The first target with an instruction for these operands; NULL: none has one.
+static const Target *with_instruction(DType a, DType b) {
+  for (int i = 0; target_at(i); i++)
+    if (has_instruction(target_at(i), a, b)) return target_at(i);
+  return NULL;
+}
+
+static bool types_ok(Check *k, const Stmt *s, const Buffer *A, const Buffer *B, DType c) {
   int m, n, kk;
   const Target *t = k->c->target;
+  DType a = A->dtype, b = B->dtype;
   if (plan_mma(t, a, b, c, &m, &n, &kk)) return true;
-  diag_report(k->c->diags, DIAG_GEMM_TYPES, s->span, t->name, dt_name(a), dt_name(b), dt_name(c),
-              legal_types(k->c->arena, t, a));
+  const Target *other = with_instruction(a, b);
+  if (!other && with_instruction(a, a) && with_instruction(b, b)) {
+    diag_report(k->c->diags, DIAG_GEMM_MIXED, s->span, A->name, dt_name(a), B->name, dt_name(b));
+    note_buffer(k->c, k->program, A);
+    note_buffer(k->c, k->program, B);
+    return false;
+  }
+  if (!other)
+    diag_report(k->c->diags, DIAG_GEMM_NO_TYPE, s->span, dt_name(with_instruction(a, a) ? b : a));
+  else if (!has_instruction(t, a, b))
+    diag_report(k->c->diags, DIAG_GEMM_ARCH, s->span, t->name, dt_name(a), other->name);
+  else
+    diag_report(k->c->diags, DIAG_GEMM_TYPES, s->span, t->name, dt_name(a), dt_name(b), dt_name(c),
+                legal_types(k->c->arena, t, a));
+  note_buffer(k->c, k->program, A);
   return false;
 }
 
@@ -88,7 +119,7 @@ static int64_t nearest(int64_t x, int64_t to) {
   return down > 0 && x - down < up - x ? down : up;
 }
 
-static bool tile_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
+static bool tile_ok(Check *k, const Stmt *s, const Buffer *c, int64_t M, int64_t N) {
   bool ok = true;
   struct {
     char axis;
@@ -99,6 +130,7 @@ static bool tile_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
     if (rule[i].extent > 0 && rule[i].extent % rule[i].of == 0) continue;
     diag_report(k->c->diags, DIAG_GEMM_TILE, s->span, rule[i].axis, (long long)rule[i].extent,
                 rule[i].of, (long long)nearest(rule[i].extent, rule[i].of));
+    note_buffer(k->c, k->program, c);
     ok = false;
   }
   return ok;
@@ -118,6 +150,7 @@ static void split_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
     break;
   }
   diag_report(k->c->diags, DIAG_GEMM_SPLIT, s->span, (long long)M, (long long)N, warps, advice);
+  note_launch(k->c, k->program, k->kernel);
 }
 
 void check_gemm(Check *k, const Stmt *s) {
@@ -126,20 +159,25 @@ void check_gemm(Check *k, const Stmt *s) {
   Matrix a = matrix("A", arg[0].region), b = matrix("B", arg[1].region),
          c = matrix("C", arg[2].region);
   int threads = k->kernel->threads;
-  if (threads % 32)
+  if (threads % 32) {
     diag_report(k->c->diags, DIAG_GEMM_THREADS, s->span, threads, (int)nearest(threads, 32));
+    note_launch(k->c, k->program, k->kernel);
+  }
   bool ok = operand_ok(k, s, &a);
   ok = operand_ok(k, s, &b) && ok;
   ok = operand_ok(k, s, &c) && ok;
   const Matrix *operands[] = {&a, &b};
   for (int i = 0; i < 2; i++)
-    if (operands[i]->r->buf == c.r->buf)
+    if (operands[i]->r->buf == c.r->buf) {
       diag_report(k->c->diags, DIAG_GEMM_ALIAS, s->span, c.r->buf->name, operands[i]->name);
+      ok = false;
+    }
   if (!ok) return;
   int64_t K = ta ? a.rows : a.cols;
   ok = shape_ok(k, s, &a, ta ? K : c.rows, ta ? c.rows : K, &c);
   ok = ok && shape_ok(k, s, &b, tb ? c.cols : K, tb ? K : c.cols,
                       (tb ? b.rows : b.cols) != c.cols ? &c : &a);
-  ok = types_ok(k, s, a.r->buf->dtype, b.r->buf->dtype, c.r->buf->dtype) && ok;
-  if (ok && tile_ok(k, s, c.rows, c.cols) && threads % 32 == 0) split_ok(k, s, c.rows, c.cols);
+  ok = types_ok(k, s, a.r->buf, b.r->buf, c.r->buf->dtype) && ok;
+  if (ok && tile_ok(k, s, c.r->buf, c.rows, c.cols) && threads % 32 == 0)
+    split_ok(k, s, c.rows, c.cols);
 }

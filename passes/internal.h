@@ -30,6 +30,14 @@ typedef struct Uniform Uniform;
 Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
 
+/* notes.c: secondary lines of the diagnostic reported last */
+
+// "; block_M = 64 (from -p), block_N = 128": the parameters that a place names; "" for none
+const char *note_values(PassCtx *c, const Program *p, Span at);
+// "A is declared here: 64 x 32 float16; block_M = 64 (from -p)"
+void note_buffer(PassCtx *c, const Program *p, const Buffer *b);
+void note_launch(PassCtx *c, const Program *p, const Kernel *k); // where it names parameters
+
 /* walk.c: small tools over trees */
 
 // Replaces variables by a table; chains of lets are the caller's business.

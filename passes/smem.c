@@ -97,7 +97,20 @@ static const char *advice(PassCtx *c, const Scan *s, int64_t total) {
                       (long long)largest->bytes);
 }
 
-static void smem_kernel(Kernel *k, PassCtx *c) {
+enum { MAX_TILES = 3 };
+
+// The largest tiles, with what a pipeline makes of them.
+static void note_tiles(const Program *p, PassCtx *c, Life **order, int n) {
+  for (int i = 0; i < n && i < MAX_TILES; i++) {
+    const Life *l = order[i];
+    const PlanBuffer *b = plan_buffer(c->plan, l->buf);
+    const char *stages = b && b->ring > 1 ? arena_printf(c->arena, " in %d stages", b->ring) : "";
+    diag_note(c->diags, l->buf->span, "%s takes %lld bytes%s%s", l->buf->name, (long long)l->bytes,
+              stages, note_values(c, p, l->buf->span));
+  }
+}
+
+static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
   Scan s = {.arena = c->arena, .outer_begin = -1};
   for (int i = 0; i < k->buffers.len; i++) {
     Buffer *b = k->buffers.data[i];
@@ -119,9 +132,11 @@ static void smem_kernel(Kernel *k, PassCtx *c) {
     sum += l->bytes;
   }
   k->smem_bytes = total;
-  if (total > c->target->max_smem_block)
+  if (total > c->target->max_smem_block) {
     diag_report(c->diags, DIAG_SMEM_LIMIT, k->span, (long long)total,
                 (long long)c->target->max_smem_block, c->target->name, advice(c, &s, total));
+    note_tiles(p, c, order, s.lives.len);
+  }
   if (s.lives.len && total < sum)
     diag_remark(c->diags, k->span, "smem", "%lld bytes of shared memory for %lld bytes of tiles",
                 (long long)total, (long long)sum);
@@ -130,5 +145,5 @@ static void smem_kernel(Kernel *k, PassCtx *c) {
 }
 
 void pass_smem(Program *p, PassCtx *c) {
-  for (int i = 0; i < p->kernels.len; i++) smem_kernel(p->kernels.data[i], c);
+  for (int i = 0; i < p->kernels.len; i++) smem_kernel(p, p->kernels.data[i], c);
 }

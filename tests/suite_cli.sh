@@ -442,7 +442,7 @@ case_json() {
   "$TLC" "$D/bad.tl" --diagnostics=json 2>&1 | python3 -c '
 import json, sys
 d = json.loads(sys.stdin.readline())
-assert d["severity"] == "error" and d["line"] == 1 and d["code"].startswith("E"), d' || fail "JSON"
+assert d["severity"] == "error" and d["range"]["start"]["line"] == 1 and d["id"].startswith("E"), d' || fail "JSON"
   "$TLC" samples/gemm.tl --emit=manifest -o - | python3 -m json.tool > /dev/null || fail manifest
 }
 

@@ -55,7 +55,7 @@ sanitize:
 
 san-check: all $(UNIT)
 	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
-	  tests/run.sh unit diag golden matrix
+	  tests/run.sh unit diag wrong golden matrix
 
 fuzz:
 	@BUILD=$(BUILD) CC=$(CC) tests/fuzz/fuzz.sh
