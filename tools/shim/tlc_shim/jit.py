@@ -72,6 +72,7 @@ class Jit:
         self.prim = fn if isinstance(fn, PrimFunc) else None
         self.fn = fn.fn if self.prim else fn
         self.func = self.fn
+        origins.note_outer(self.fn)
         self.signature = inspect.signature(self.fn)
         self.mode = "eager" if not self.prim and is_eager(self.fn) else "lazy"
         self.cache = {}

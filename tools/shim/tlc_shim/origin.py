@@ -11,11 +11,14 @@ from . import specs
 from .values import Unsayable, plain
 
 
+OUTER = {}   # of a function defined inside another: the parameters that one was called with
+
+
 class Origin:
     """A function of a file and the values of its parameters (tensors left out)."""
 
     def __init__(self, fn, args):
-        self.fn, self.args = fn, args
+        self.fn, self.args, self.outer = fn, args, OUTER.get(fn, {})
 
     @property
     def file(self):
@@ -39,8 +42,8 @@ class Origin:
         uses of the functions around it."""
         values = dict(self.args)
         if self.nested:
-            outer = {k: v for k, v in self.closure().items() if not callable(v) and k not in values}
-            values = {**outer, **values}
+            used = {k: v for k, v in self.closure().items() if not callable(v)}
+            values = {**self.outer, **used, **values}
         said, unsaid = {}, []
         for k, v in values.items():
             try:
@@ -75,6 +78,21 @@ def reassigned(fn):
     """Parameters that the function's body assigns: their value in its frame is not what was passed."""
     params = set(inspect.signature(fn).parameters)
     return {i.argval for i in dis.get_instructions(fn) if i.opname in ("STORE_FAST", "STORE_DEREF")} & params
+
+
+def note_outer(fn):
+    """Remembers the enclosing functions' parameters; to be called while they run, as a decorator is."""
+    names = fn.__qualname__.split(".")[:-1:2]
+    frame, found = sys._getframe(1), {}
+    while frame and names:
+        if frame.f_code.co_name == names[-1]:
+            code = frame.f_code
+            params = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+            found = {**{n: frame.f_locals[n] for n in params if n in frame.f_locals}, **found}
+            names.pop()
+        frame = frame.f_back
+    if found:
+        OUTER[fn] = {k: v for k, v in found.items() if not callable(v)}
 
 
 def caller(fn, depth):

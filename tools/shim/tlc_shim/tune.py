@@ -108,6 +108,8 @@ class Result:
 class AutoTuner:
     def __init__(self, fn, configs):
         self.fn, self.configs, self.compile_args, self.profile_args = fn, configs, {}, {}
+        if inspect.isfunction(fn):
+            origins.note_outer(fn)
 
     @classmethod
     def from_kernel(cls, kernel, configs):
