@@ -42,12 +42,16 @@ def _opaque_spec(name):
     return importlib.machinery.ModuleSpec(name, _OpaqueLoader(), is_package=True)
 
 
+def _package_spec(name, folder):
+    return importlib.util.spec_from_file_location(name, os.path.join(folder, "__init__.py"),
+                                                  submodule_search_locations=[folder])
+
+
 def _fake_spec(name):
     """A package or module of the folder fake/, else None."""
     top = os.path.join(FAKES, name)
     if os.path.isdir(top):
-        return importlib.util.spec_from_file_location(name, os.path.join(top, "__init__.py"),
-                                                      submodule_search_locations=[top])
+        return _package_spec(name, top)
     if os.path.isfile(top + ".py"):
         return importlib.util.spec_from_file_location(name, top + ".py")
     return None
@@ -72,16 +76,18 @@ class Fallback(importlib.abc.MetaPathFinder):
         return None
 
 
-class Forced(importlib.abc.MetaPathFinder):
-    """Asked first where TLC_SHIM_FAKE_TORCH=1: the fake torch even though there is a real one."""
+class First(importlib.abc.MetaPathFinder):
+    """Asked first: tilelang is this folder's, though pytest puts a checkout of the real one before it on the path;
+    with TLC_SHIM_FAKE_TORCH=1 torch is the fake one."""
 
     def find_spec(self, name, path=None, target=None):
-        return _fake_spec(name) if name == "torch" else None
+        if name == "tilelang":
+            return _package_spec(name, os.path.join(os.path.dirname(FAKES), name))
+        return _fake_spec(name) if name == "torch" and fakes_forced() else None
 
 
 def install():
     if any(isinstance(f, Fallback) for f in sys.meta_path):
         return
     sys.meta_path.append(Fallback())
-    if fakes_forced():
-        sys.meta_path.insert(0, Forced())
+    sys.meta_path.insert(0, First())

@@ -23,8 +23,9 @@ def prim_func(fn=None, **_):
         return prim_func
     if isinstance(fn, PrimFunc):
         return fn
-    origin = Lazy.stack[-1] if Lazy.stack and "<locals>" in fn.__qualname__ else origins.caller(fn, 1)
-    return PrimFunc(fn, origins.params_of(fn), origin or Origin(fn, {}))
+    inside = Lazy.stack and fn.__qualname__.startswith(Lazy.stack[-1].fn.__qualname__ + ".")
+    origin = Lazy.stack[-1] if inside else origins.caller(fn, 1)
+    return PrimFunc(fn, origins.params_of(fn), origin or Origin(fn, {}, kernel=True))
 
 
 def macro(fn=None, **_):
@@ -85,7 +86,7 @@ class Jit:
             origin, sizes, _ = self.eager_parts(args, kwargs)
             record.note(origin, sizes)
             return PrimFunc(self.fn, [], origin)
-        origin = Origin(self.fn, origins.bind(self.fn, args, kwargs))
+        origin = Origin(self.fn, origins.bind(self.fn, args, kwargs), kernel=True)
         Lazy.stack.append(origin)
         try:
             out = self.fn(*args, **kwargs)
@@ -123,7 +124,7 @@ class Jit:
                    isinstance(spec_of(notes.get(k)), (ScalarSpec, TensorSpec))}
         sizes = trace(self.fn, bound, given)[0]
         sizes = {**sizes, **{k: v for k, v in given.items() if isinstance(v, int)}}
-        origin = Origin(self.fn, {k: v for k, v in bound.items() if k not in tensors})
+        origin = Origin(self.fn, {k: v for k, v in bound.items() if k not in tensors}, kernel=True)
         return origin, sizes, tensors
 
     def eager_kernel(self, args, kwargs):

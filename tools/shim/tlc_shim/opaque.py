@@ -147,3 +147,6 @@ class OpaqueModule(types.ModuleType):
         value = Opaque(f"{self.__name__}.{name}")
         setattr(self, name, value)
         return value
+
+    def __call__(self, *args, **kwargs):
+        return Opaque(self.__name__)(*args, **kwargs)

@@ -17,8 +17,9 @@ OUTER = {}   # of a function defined inside another: the parameters that one was
 class Origin:
     """A function of a file and the values of its parameters (tensors left out)."""
 
-    def __init__(self, fn, args):
+    def __init__(self, fn, args, kernel=False):
         self.fn, self.args, self.outer = fn, args, OUTER.get(fn, {})
+        self.kernel = kernel   # itself under @tilelang.jit or @T.prim_func
 
     @property
     def file(self):
@@ -30,8 +31,9 @@ class Origin:
 
     @property
     def entry(self):
-        """The module-level function that holds it: what --entry names."""
-        return self.fn.__qualname__.partition(".")[0]
+        """What tlc's --survey calls it: a kernel nested in another function goes by both names."""
+        names = self.fn.__qualname__.split(".<locals>.")
+        return ".".join(names[-2:]) if self.kernel else names[0]
 
     def closure(self):
         """The enclosing functions' variables it uses: theirs to say where it is nested."""
@@ -74,10 +76,23 @@ def _function_of(frame):
     return found[0] if found else None
 
 
-def reassigned(fn):
-    """Parameters that the function's body assigns: their value in its frame is not what was passed."""
-    params = set(inspect.signature(fn).parameters)
-    return {i.argval for i in dis.get_instructions(fn) if i.opname in ("STORE_FAST", "STORE_DEREF")} & params
+def gives_value(fn):
+    """Whether it may return something: a factory does, a test does not."""
+    before = None
+    for i in dis.get_instructions(fn):
+        if i.opname == "RETURN_VALUE" and not (before and before.opname == "LOAD_CONST" and before.argval is None):
+            return True
+        before = i
+    return False
+
+
+def warn_reassigned(fn, names):
+    """A parameter that the body assigns may no longer have the value that was passed."""
+    changed = sorted({i.argval for i in dis.get_instructions(fn) if i.opname in ("STORE_FAST", "STORE_DEREF")}
+                     & set(names))
+    if changed:
+        print(f"shim: {fn.__name__} assigns its own {', '.join(changed)}: taken as they are where the prim_func is "
+              "defined; @tilelang.jit on it takes what was passed", file=sys.stderr)
 
 
 def note_outer(fn):
@@ -96,7 +111,8 @@ def note_outer(fn):
 
 
 def caller(fn, depth):
-    """The origin of a prim_func defined in a plain function that is running now, from its frame; None at module level."""
+    """The origin of a prim_func defined in a plain function that is running now, from its frame; None at module
+    level, and in a function that returns nothing: a test, say, where the prim_func is a kernel of its own."""
     if "<locals>" not in fn.__qualname__:
         return None
     frame = sys._getframe(depth + 1)
@@ -104,9 +120,10 @@ def caller(fn, depth):
     while frame and frame.f_code.co_name != name:
         frame = frame.f_back
     factory = _function_of(frame) if frame else None
-    if not factory:
+    if not factory or not gives_value(factory):
         return None
     names = frame.f_code.co_varnames[:frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
+    warn_reassigned(factory, names)
     return Origin(factory, {n: frame.f_locals[n] for n in names if n in frame.f_locals})
 
 

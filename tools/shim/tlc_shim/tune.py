@@ -134,7 +134,8 @@ class AutoTuner:
         finally:
             Lazy.stack.pop()
         assert isinstance(prim, PrimFunc)
-        prim.origin = origin
+        if prim.origin.nested:   # else a factory of the file's made it, which tlc finds by itself
+            prim.origin = origin
         return compile(prim, out_idx=self.compile_args.get("out_idx"),
                        pass_configs=self.compile_args.get("pass_configs"))
 
