@@ -70,7 +70,13 @@ static bool read_source(Job *j, const Options *o) {
   EvResult r = {0};
   bool ok = ev_compile(&e, &r);
   for (int i = 0; i < r.files.len; i++) vec_push(j->arena, &j->read, r.files.data[i]);
-  for (int i = 0; ok && i < r.programs.len; i++) add_program(j, r.programs.data[i]);
+  for (int i = 0; ok && i < r.programs.len; i++) {
+    Buf why = {0};
+    if (!ir_verify(r.programs.data[i], &why))
+      die("%s evaluates to ill-formed IR:\n%s", r.programs.data[i]->symbol, buf_str(&why));
+    buf_free(&why);
+    add_program(j, r.programs.data[i]);
+  }
   return ok;
 }
 

@@ -21,7 +21,7 @@ static int pick_first(Oracle *o, const Frame *f) {
   return -1;
 }
 
-enum { MAX_ROUNDS = 1 << 24 }; // of a while loop, before it is taken as endless
+enum { MAX_ROUNDS = 1 << 20 }; // of a while loop, before it is taken as endless
 
 static bool done(const Oracle *o) { return o->m.reports >= o->m.max_reports; }
 

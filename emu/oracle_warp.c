@@ -294,10 +294,7 @@ static void exec_assert(Oracle *o, const OStmt *s, const Frame *f) {
 bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   bool between =
       s->op == OP_SHUFFLE || s->op == OP_VOTE || s->op == OP_BLOCK_VOTE || s->op == OP_ALLREDUCE;
-  if (between && f->parallel) {
-    EMU_FAIL(&o->m, s, DIAG_EMU_LANES, s->span, op_info(s->op)->name);
-    return true;
-  }
+  if (between && f->parallel) die("'%s' in a parallel loop", op_info(s->op)->name);
   switch (s->op) {
   case OP_ATOMIC:
   case OP_REDUCER_UPDATE: exec_atomic(o, s, f); return true;

@@ -360,6 +360,8 @@ Val ev_call_func(Ev *ev, Func *f, Call *c) {
   ev->calls = &site;
   ev->depth++;
   ev->env = env;
+  InLoop in_loop = ev->in_loop;
+  ev->in_loop = IN_NONE;
   Val result = v_none();
   if (f->expr) {
     result = ev_expr(ev, f->expr);
@@ -368,6 +370,7 @@ Val ev_call_func(Ev *ev, Func *f, Call *c) {
   }
   if (f->macro) result = snapshot(ev, f->name, result, c->span);
   ev->env = saved;
+  ev->in_loop = in_loop;
   ev->depth--;
   ev->calls = site.outer;
   return result;

@@ -1,6 +1,7 @@
 // Control flow: decided at compile time where the condition is known, else traced into the kernel.
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
+#include "eval/rt_loop.h"
 #include "eval/object.h"
 
 #include <string.h>
@@ -36,12 +37,6 @@ static void skip(Ev *ev, const AstStmt *s, Val v, Span at) {
   }
 }
 
-static void no_jump(Ev *ev, Flow flow, Span at) {
-  if (flow == FLOW_BREAK) ev_fail(ev, DIAG_RT_JUMP, at, "break");
-  if (flow == FLOW_CONTINUE) ev_fail(ev, DIAG_RT_JUMP, at, "continue");
-  if (flow == FLOW_RETURN) ev_fail(ev, DIAG_RT_RETURN, at);
-}
-
 static Flow if_from(Ev *ev, const AstStmt *s, int i);
 
 static void rt_if(Ev *ev, const AstStmt *s, int i, Val cond) {
@@ -52,11 +47,11 @@ static void rt_if(Ev *ev, const AstStmt *s, int i, Val cond) {
   RtBlock rt;
   rt_enter(ev, &rt, false, false, br->cond->span);
   ev->trace->block = yes;
-  no_jump(ev, ev_block(ev, &br->body), br->body.data[0]->span);
+  rt_jump(ev, ev_block(ev, &br->body), br->body.data[0]->span);
   rt_restore(ev, &rt);
   if (i + 1 < s->if_.nbranches || s->if_.orelse.len) {
     no = ev->trace->block = st_block(ev->arena, s->span);
-    no_jump(ev, if_from(ev, s, i + 1), s->span);
+    rt_jump(ev, if_from(ev, s, i + 1), s->span);
   }
   rt_leave(ev, &rt);
   ev->trace->block = outer;
@@ -85,77 +80,14 @@ Flow ev_if(Ev *ev, const AstStmt *s) { return if_from(ev, s, 0); }
 
 /* ------------------------------------------------------------------ for */
 
-// The names of the loop variables, one an extent.
-static void loop_names(Ev *ev, const AstExpr *t, int n, const char **names) {
-  AstExprs one = {(AstExpr *[]){(AstExpr *)t}, 1};
-  const AstExprs *items = t->kind == AST_TUPLE || t->kind == AST_LIST ? &t->items : &one;
-  if (items->len != n) ev_fail(ev, DIAG_LOOP_VARS, t->span, n, items->len);
-  for (int i = 0; i < n; i++) {
-    if (items->data[i]->kind != AST_NAME) ev_fail(ev, DIAG_LOOP_TARGET, items->data[i]->span);
-    names[i] = items->data[i]->name;
-  }
-}
-
-static Stmt *loop_stmt(Ev *ev, const Loop *l, Var **var, Stmt *body, Span at) {
-  Stmt *s = st_for_n(ev->arena, l->kind, l->n, var, l->min, l->extent, body, at);
-  s->u.loop.num_stages = l->num_stages;
-  s->u.loop.unroll = l->unroll;
-  return s;
-}
-
-static void rt_for(Ev *ev, const AstStmt *s, const Loop *l) {
-  if (!ev_emits(ev)) ev_outside(ev, "a run-time loop", s->for_.iter->span);
-  if (s->for_.orelse.len) ev_fail(ev, DIAG_NO_SYNTAX, s->span, "else of a run-time loop");
-  Stmt *outer = ev->trace->block, *body = st_block(ev->arena, s->span);
-  RtBlock rt;
-  Var **var = NEWN(ev->arena, Var *, l->n);
-  const char **names = NEWN(ev->arena, const char *, l->n);
-  loop_names(ev, s->for_.target, l->n, names);
-  rt_enter(ev, &rt, true, l->kind == LOOP_PARALLEL || l->kind == LOOP_VECTORIZED, s->span);
-  Loop shape = *l;
-  Expr *start = l->min[0];
-  Expr *zero = ex_index(ev->arena, 0);
-  if (l->step != 1) shape.min = &zero;
-  for (int i = 0; i < l->n; i++) {
-    var[i] = var_new(ev->arena, names[i], DT_INDEX, VAR_LOOP, s->for_.target->span);
-    Expr *x = ex_var(ev->arena, var[i]);
-    if (l->step != 1)
-      x = ex_add(ev->arena, start, ex_mul(ev->arena, x, ex_index(ev->arena, l->step)));
-    x = ex_at(x, s->for_.target->span);
-    env_set(ev, names[i], v_expr(x, l->step == 1 ? 1 : 8), s->for_.target->span);
-  }
-  ev->trace->block = body;
-  Flow flow = ev_block(ev, &s->for_.body);
-  if (flow != FLOW_CONTINUE) no_jump(ev, flow, s->span);
-  rt_leave(ev, &rt);
-  ev->trace->block = outer;
-  ev_emit(ev, loop_stmt(ev, &shape, var, body, s->span));
-}
-
-// range(lo, hi, step) as a serial loop.
-static Loop *range_loop(Ev *ev, const Range *r, Span at) {
-  Loop *l = NEW(ev->arena, Loop);
-  Expr *lo = dev_index(ev, r->lo, at), *hi = dev_index(ev, r->hi, at),
-       *step = dev_index(ev, r->step, at);
-  if (!ex_const(step, &l->step)) ev_fail(ev, DIAG_RT_STEP, at, ir_expr_str(ev->arena, step));
-  if (l->step == 0 || l->step == INT64_MIN)
-    ev_fail(ev, DIAG_ZERO_DIVISION, at, "a range step of 0");
-  Expr *span = l->step > 0 ? dev_diff(ev, hi, lo) : dev_diff(ev, lo, hi);
-  int64_t by = l->step > 0 ? l->step : -l->step;
-  Expr *n = ex_floordiv(ev->arena, ex_add(ev->arena, span, ex_index(ev->arena, by - 1)),
-                        ex_index(ev->arena, by));
-  l->kind = LOOP_SERIAL;
-  l->n = 1;
-  l->min = arena_copy(ev->arena, &lo, sizeof lo);
-  l->extent = arena_copy(ev->arena, &n, sizeof n);
-  return l;
-}
-
 static Flow over_items(Ev *ev, const AstStmt *s, const Seq *items) {
   for (int i = 0; i < items->len; i++) {
     ev_step(ev, s->for_.target->span);
     ev_assign(ev, s->for_.target, items->data[i], s->for_.target->span);
+    InLoop outer = ev->in_loop;
+    ev->in_loop = IN_UNROLLED;
     Flow flow = ev_block(ev, &s->for_.body);
+    ev->in_loop = outer;
     if (flow == FLOW_BREAK) return FLOW_NEXT;
     if (flow == FLOW_RETURN) return flow;
   }
@@ -193,23 +125,37 @@ Flow ev_for(Ev *ev, const AstStmt *s) {
   Val bound;
   if (h.iter.kind == V_RANGE && ev_emits(ev) &&
       (ev->env->kernel || v_find(ev, h.iter, V_EXPR, &bound)))
-    h.iter = (Val){.kind = V_LOOP, .loop = range_loop(ev, h.iter.range, s->for_.iter->span)};
+    h.iter = (Val){.kind = V_LOOP, .loop = rt_range(ev, h.iter.range, s->for_.iter->span)};
+  if (rt_for_threads(ev, s, h.iter)) return FLOW_NEXT;
   if (h.iter.kind != V_LOOP) return over_items(ev, s, ev_items(ev, h.iter, s->for_.iter->span));
   rt_for(ev, s, h.iter.loop);
   return FLOW_NEXT;
 }
 
+static bool endless(const AstExpr *cond) { return cond->kind == AST_BOOL && cond->boolean; }
+
 Flow ev_while(Ev *ev, const AstStmt *s) {
+  InLoop outer = ev->in_loop;
+  if (ev_emits(ev) && endless(s->while_.cond)) {
+    rt_while(ev, s, v_bool(true), st_block(ev->arena, s->span));
+    return FLOW_NEXT;
+  }
   for (;;) {
     ev_step(ev, s->span);
-    Val cond = ev_expr(ev, s->while_.cond);
+    Stmt *before = NULL;
+    Val cond = rt_condition(ev, s->while_.cond, &before);
     if (ev_undecided(cond)) {
       skip(ev, s, cond, s->while_.cond->span);
       return FLOW_NEXT;
     }
-    if (ev_is_rt(cond)) ev_fail(ev, DIAG_UNSUPPORTED, s->span, "while with a run-time condition");
+    if (ev_is_rt(cond)) {
+      rt_while(ev, s, cond, before);
+      return FLOW_NEXT;
+    }
     if (!ev_truth(ev, cond, s->while_.cond->span)) break;
+    ev->in_loop = IN_UNROLLED;
     Flow flow = ev_block(ev, &s->while_.body);
+    ev->in_loop = outer;
     if (flow == FLOW_BREAK) return FLOW_NEXT;
     if (flow == FLOW_RETURN) return flow;
   }
@@ -244,6 +190,7 @@ static bool names_kernel(const AstExpr *e) {
 
 Flow ev_with(Ev *ev, const AstStmt *s) {
   bool kernel = false;
+  int combiner = ev->trace ? ev->trace->combiner : -1;
   for (int i = 0; i < s->with.nitems; i++) {
     const AstWithItem *item = &s->with.items[i];
     WithHead h = {item, v_none()};
@@ -262,6 +209,8 @@ Flow ev_with(Ev *ev, const AstStmt *s) {
       Val in = obj_attr(ev, h.v, "__enter__", item->context->span);
       if (in.kind != V_UNSET) h.v = ev_call_args(ev, in, item->context->span, 0, NULL);
       if (item->target) ev_assign(ev, item->target, h.v, item->target->span);
+    } else if (h.v.kind == V_COMBINER && ev->trace) {
+      ev->trace->combiner = (int)h.v.i;
     } else if (!ev_unknown(h.v)) {
       ev_fail(ev, DIAG_WITH, item->context->span, v_kind(ev, h.v));
     } else if (item->target) {
@@ -269,6 +218,7 @@ Flow ev_with(Ev *ev, const AstStmt *s) {
     }
   }
   Flow flow = ev_block(ev, &s->with.body);
+  if (ev->trace) ev->trace->combiner = combiner;
   if (kernel) kernel_leave(ev);
   return flow;
 }

@@ -123,6 +123,7 @@ static bool run_under(Ev *ev, Jump *j, void (*f)(Ev *, void *), void *arg) {
   Env *env = ev->env;
   CallSite *calls = ev->calls;
   int depth = ev->depth;
+  InLoop in_loop = ev->in_loop;
   Trace *trace = ev->trace;
   Trace saved = {0};
   if (trace) saved = *trace;
@@ -137,6 +138,7 @@ static bool run_under(Ev *ev, Jump *j, void (*f)(Ev *, void *), void *arg) {
   ev->env = env;
   ev->calls = calls;
   ev->depth = depth;
+  ev->in_loop = in_loop;
   ev->trace = trace;
   if (trace) {
     trace->kernel = saved.kernel;

@@ -48,6 +48,7 @@ typedef enum {
   V_VAR, // T.alloc_var: reading the name loads, assigning stores
   V_REF, // a macro's T.Ref parameter: the same of the element that `expr` loads
   V_REGION,
+  V_COMBINER, // T.comm_reducer: i is a ReduceKind
 } ValKind;
 
 typedef struct {
@@ -189,12 +190,20 @@ struct Grid {
   Span span;
 };
 
+// How the tiles of a domain are dealt out: tile number w * wave_size + index, in groups along the
+// last dimension.
+typedef struct {
+  int n;
+  Expr *domain[8], *wave_size, *index, *group;
+} Decode;
+
 struct Loop {
   LoopKind kind;
   int n;
   Expr **min, **extent;
   int64_t step; // 1 unless n == 1
   int num_stages, unroll;
+  const Decode *decode; // T.Persistent: the one variable counts waves; else NULL
 };
 
 /* ------------------------------------------------------------------ environments */
@@ -291,9 +300,13 @@ typedef struct {
   const char *symbol;
   VEC(ReducerInfo) reducers; // T.alloc_reducer
   bool outside; // something outside T.Kernel was reported
+  int combiner; // ReduceKind of the T.attr around, -1 outside
 } Trace;
 
 /* ------------------------------------------------------------------ the interpreter */
+
+// The loop that a jump would leave.
+typedef enum { IN_NONE, IN_UNROLLED, IN_RUN_TIME, IN_ELEMENTS } InLoop;
 
 typedef enum { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN } Flow;
 
@@ -335,6 +348,7 @@ struct Ev {
   Val ret;       // of FLOW_RETURN
   Span ret_at;   // of the return statement
   int depth;     // of calls
+  InLoop in_loop;
   int64_t steps, clock;
   Span at; // of the last step
   const char *stack; // address near the bottom of the C stack
@@ -539,26 +553,8 @@ DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise);
 bool val_dtype(Ev *ev, Val v, DType *out); // dtypes, their names, torch's, Python's types
 void arg_refuse(Ev *ev, Call *c, int i, const char *feature); // an operand that must stay away
 void need_kernel(Ev *ev, Call *c); // inside T.Kernel, or an error
-// One side of a copy: how much of it is meant is settled later.
-typedef struct {
-  Buffer *buf;
-  int n;
-  Expr **min, **extent; // extent NULL: an element address
-  bool whole;
-} Side;
-bool side_of(Ev *ev, Val v, Span at, Side *out); // false: v names no storage
-// LANGUAGE.md 6.3.1: the two sides with equal extents over their dimensions of extent > 1.
-void copy_legalize(Ev *ev, Side *src, Side *dst, Span at, Region **rs, Region **rd);
-Region *side_region(Ev *ev, Side *s, Span at); // all of it; an element for an address
-void region_check(Ev *ev, const Region *r, Span at); // constants within a local tile
-void need_tile_place(Ev *ev, Call *c); // not in a loop over elements, or an error
-Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at);
-// An array of n elements of each thread, for the result of a statement; its first element.
-Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out);
 // `r[i] = r[i] op x` of a reducer in a loop over elements becomes an update; false: a plain store.
 bool ev_reducer_store(Ev *ev, Buffer *b, Expr **idx, Expr *value, Span at);
-Val view_tensor(Ev *ev, Call *c, DType t); // T.Tensor over existing storage
-Expr *type_edge(Ev *ev, DType t, bool max, bool infinite); // largest or smallest value of a type
 void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at);
 void kernel_leave(Ev *ev);
 void shape_of(Ev *ev, Val v, Span at, int *n, Val **out);

@@ -124,7 +124,7 @@ static const char *base_name(const char *path) {
 }
 
 static void trace_start(Ev *ev, Trace *t, const Func *f, const char *symbol, bool eager) {
-  *t = (Trace){.fn = f, .eager = eager, .symbol = symbol};
+  *t = (Trace){.combiner = -1, .fn = f, .eager = eager, .symbol = symbol};
   t->program = NEW(ev->arena, Program);
   t->program->symbol = symbol;
   t->program->file = base_name(src_get(ev->sources, f->span.file)->path);

@@ -119,7 +119,7 @@ Val t_use_swizzle(Ev *ev, Call *c) {
   return v_none();
 }
 
-static Val thread_axis(Ev *ev, int dim, Span at) {
+Val thread_axis(Ev *ev, int dim, Span at) {
   Trace *t = ev->trace;
   Arena *a = ev->arena;
   if (!t->ndims) return (Val){.kind = V_ERROR}; // T.Kernel's operands were wrong

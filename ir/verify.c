@@ -13,6 +13,7 @@ static const VerifyCheck checks[] = {
   {"names", LEVEL_BOTH, "structure", NULL, NULL, check_names, check_name_expr},
   {"levels", LEVEL_BOTH, "structure", NULL, NULL, check_levels, NULL},
   {"tiles", LEVEL_TILE, "types", NULL, check_tiles, NULL, NULL},
+  {"tile ops", LEVEL_TILE, "types", NULL, NULL, check_tile_ops, NULL},
   {"flat", LEVEL_THREAD, "types", NULL, check_flat, NULL, NULL},
   {"operands", LEVEL_THREAD, "flat", NULL, NULL, check_operands, NULL},
   {"commits", LEVEL_THREAD, "names", NULL, NULL, check_commits, NULL},
@@ -96,8 +97,13 @@ static void visit_loop(Verify *v, const VerifyCheck *c, Stmt *s) {
     set(v->varying, s->u.loop.var[i], varies || s->u.loop.loop == LOOP_PARALLEL);
     set(v->steady, s->u.loop.var[i], steady);
   }
+  int loops = v->loops, parallel = s->u.loop.loop == LOOP_PARALLEL;
   v->divergent += varies;
+  v->loops = parallel ? 0 : loops + 1;
+  v->parallel += parallel;
   visit(v, c, s->u.loop.body);
+  v->loops = loops;
+  v->parallel -= parallel;
   v->divergent -= varies;
   for (int i = 0; i < s->u.loop.nvars; i++) set(v->scope, s->u.loop.var[i], false);
 }
@@ -148,7 +154,7 @@ static void enter_kernel(Verify *v, const Kernel *k) {
   v->known = ptrmap_new(v->arena);
   v->steady = ptrmap_new(v->arena);
   v->varying = ptrmap_new(v->arena);
-  v->divergent = 0;
+  v->divergent = v->loops = v->parallel = 0;
   for (int i = 0; i < p->sizes.len; i++) set(v->scope, p->sizes.data[i], true);
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];

@@ -18,6 +18,8 @@ typedef struct {
   PtrMap *known;   // buffers of the program and the kernel
   PtrMap *steady;  // variables that are constants once loops are unrolled
   PtrMap *varying; // variables whose value depends on the thread
+  int loops;       // enclosing loops up to the innermost parallel one: what a jump may leave
+  int parallel;    // enclosing parallel loops
   int divergent;   // enclosing branches and loops that depend on the thread
 } Verify;
 
@@ -45,6 +47,10 @@ void check_types(Verify *v, Stmt *s);
 void check_type_expr(Verify *v, Expr *x);
 void check_names(Verify *v, Stmt *s);
 void check_name_expr(Verify *v, Expr *x);
+
+/* verify_tile.c */
+
+void check_tile_ops(Verify *v, Stmt *s);
 
 /* verify_thread.c */
 
