@@ -37,6 +37,10 @@ static Buffer *clone_buffer(Clone *c, Buffer *b) {
   n->shape = clone_list(c, b->shape, b->ndim);
   n->strides = clone_list(c, b->strides, b->ndim);
   n->safe = clone_expr(c, b->safe);
+  if (b->map) {
+    n->map = arena_copy(c->arena, b->map, sizeof *b->map);
+    n->map->of = clone_buffer(c, b->map->of);
+  }
   return n; // layouts are immutable values: shared
 }
 

@@ -153,7 +153,9 @@ void ex_walk(Expr *x, void (*f)(void *ctx, Expr *x), void *ctx); // pre-order, e
 
 /* ------------------------------------------------------------------ buffers and regions */
 
-typedef enum { SC_GLOBAL, SC_SHARED, SC_FRAGMENT, SC_LOCAL } Scope;
+typedef enum { SC_GLOBAL, SC_SHARED, SC_FRAGMENT, SC_LOCAL, SC_MAP } Scope;
+
+typedef struct TensorMap TensorMap;
 
 struct Buffer {
   const char *name;
@@ -170,7 +172,23 @@ struct Buffer {
   int64_t offset; // shared: byte offset in the block's shared memory, by the smem pass; -1 before
   Buffer *base;   // whose storage this one names too, from its start on, perhaps as another dtype;
                   // NULL: storage of its own. A base has none itself
+  TensorMap *map; // SC_MAP only
 };
+
+// A view of a tensor by which TMA instructions copy boxes of it: what the launcher encodes as a
+// CUtensorMap. The buffer that holds it has the view's extents and strides (in elements, expressions
+// over sizes and scalars), outermost first; the innermost stride is 1. Boxes are stored densely in
+// shared memory, the innermost dimension first.
+enum { MAP_RANK = 5 };
+struct TensorMap {
+  Buffer *of;        // the tensor or workspace, of elements as wide
+  int box[MAP_RANK]; // elements a copy spans in each dimension, 1 .. 256
+  int step[MAP_RANK]; // takes every step-th element of them, 1 .. 8: ceil(box / step) are copied
+  int swizzle;       // 0, 32, 64 or 128: the span in bytes in which 16-byte chunks are permuted
+  int l2;            // 0, 64, 128 or 256: bytes that L2 fetches together
+  bool nan;          // elements out of bounds read as NaN, not 0
+};
+int64_t map_elems(const TensorMap *m, int rank); // elements that one copy writes
 
 // A box of a buffer: per dimension [min, min + extent).
 typedef struct {
@@ -346,7 +364,7 @@ Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shap
 Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
 Region *region_whole(Arena *a, Buffer *b);
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
-const Buffer *buf_root(const Buffer *b); // whose storage it names: its base, or itself
+const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, its base, or itself
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
@@ -405,6 +423,10 @@ typedef struct {
   int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass
   bool raster_column;
   int64_t smem_bytes; // by the smem pass
+  // THREAD level: how it is launched.
+  int cluster[3];     // blocks of a cluster by axis; 0 is 1
+  int launch_threads; // hardware threads of a block, which `thread` counts; 0: `threads`
+  int min_blocks;     // that an SM must be able to hold; 0: no demand
   Span span;
 } Kernel;
 
@@ -433,6 +455,9 @@ bool sym_keyword(const char *word); // a keyword or macro of C, C++ or CUDA: no 
 // May no launcher be called so: also functions of C's and CUDA's libraries, and reserved prefixes.
 bool sym_taken(const char *word);
 bool sym_identifier(const char *word); // letters, digits and _, no digit first
+
+int kernel_threads(const Kernel *k); // that a block is launched with
+int kernel_cluster(const Kernel *k); // blocks of a cluster
 
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 void ir_roles(Program *p); // computes every Param.role from the accesses

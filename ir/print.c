@@ -6,6 +6,24 @@
 
 #include <string.h>
 
+static void print_ints(Printer *p, const char *word, const int *list, int n) {
+  buf_printf(p->out, " %s [", word);
+  for (int i = 0; i < n; i++) buf_printf(p->out, "%s%d", i ? ", " : "", list[i]);
+  buf_putc(p->out, ']');
+}
+
+static void print_map(Printer *p, const Buffer *b) {
+  const TensorMap *m = b->map;
+  bool steps = false;
+  for (int i = 0; i < b->ndim; i++) steps |= m->step[i] != 1;
+  buf_printf(p->out, " of %s", printer_name(p, m->of, m->of->name));
+  print_ints(p, "box", m->box, b->ndim);
+  if (steps) print_ints(p, "steps", m->step, b->ndim);
+  if (m->swizzle) buf_printf(p->out, " swizzle %d", m->swizzle);
+  if (m->l2) buf_printf(p->out, " l2 %d", m->l2);
+  if (m->nan) buf_puts(p->out, " nan");
+}
+
 static void print_buffer_tail(Printer *p, const Buffer *b) {
   buf_printf(p->out, "%s ", dt_name(b->dtype));
   print_list(p, b->shape, b->ndim);
@@ -19,6 +37,7 @@ static void print_buffer_tail(Printer *p, const Buffer *b) {
     buf_puts(p->out, " safe ");
     print_expr(p, b->safe, PREC_PRIMARY);
   }
+  if (b->map) print_map(p, b);
   if (b->offset >= 0) buf_printf(p->out, " offset %lld", (long long)b->offset);
   if (b->layout) {
     buf_putc(p->out, ' ');
@@ -81,6 +100,18 @@ static void print_kernel_head(Printer *p, const Kernel *k) {
   buf_printf(p->out, "]\n  thread %s\n", var_word(p, k->thread));
   if (k->raster_panel)
     buf_printf(p->out, "  raster %d %s\n", k->raster_panel, k->raster_column ? "column" : "row");
+  if (kernel_cluster(k) > 1) {
+    print_ints(p, " cluster",
+               (int[]){k->cluster[0] + !k->cluster[0], k->cluster[1] + !k->cluster[1],
+                       k->cluster[2] + !k->cluster[2]},
+               3);
+    buf_putc(p->out, '\n');
+  }
+  if (k->launch_threads || k->min_blocks) {
+    buf_printf(p->out, "  launch %d", kernel_threads(k));
+    if (k->min_blocks) buf_printf(p->out, " blocks %d", k->min_blocks);
+    buf_putc(p->out, '\n');
+  }
   if (k->smem_bytes) buf_printf(p->out, "  smem %lld\n", (long long)k->smem_bytes);
 }
 

@@ -8,6 +8,7 @@ static void buffer_tail(Reader *r, Buffer *b) {
   for (;;) {
     int n;
     Span at = read_here(r);
+    if (b->map && read_map_word(r, b)) continue;
     if (read_accept(r, "strides")) {
       b->strides = read_list(r, &n);
       for (int i = 0; i < n; i++) b->strides[i] = ex_cast(r->arena, DT_INDEX, b->strides[i]);
@@ -37,6 +38,7 @@ static Buffer *buffer(Reader *r, const char *name, Scope scope, Span at) {
   int n;
   Expr **shape = read_list(r, &n);
   Buffer *b = buf_new(r->arena, name, t, scope, shape, n, at);
+  if (scope == SC_MAP) read_map(r, b);
   buffer_tail(r, b);
   return b;
 }
@@ -136,7 +138,7 @@ static void blocks(Reader *r, Kernel *k) {
 }
 
 static bool kernel_buffer(Reader *r, Kernel *k) {
-  for (int s = SC_GLOBAL; s <= SC_LOCAL; s++) {
+  for (int s = SC_GLOBAL; s <= SC_MAP; s++) {
     if (!read_accept(r, scope_words[s])) continue;
     Span at = read_here(r);
     const char *name = read_name(r, "a name");
@@ -168,6 +170,11 @@ static void kernel_items(Reader *r, Kernel *k) {
       raster(r, k);
     } else if (read_accept(r, "smem")) {
       k->smem_bytes = read_int(r, 0, INT32_MAX);
+    } else if (read_accept(r, "cluster")) {
+      read_ints(r, k->cluster, 3, 1, 16);
+    } else if (read_accept(r, "launch")) {
+      k->launch_threads = (int)read_int(r, 1, 1 << 20);
+      if (read_accept(r, "blocks")) k->min_blocks = (int)read_int(r, 1, 64);
     } else if (read_accept(r, "body")) {
       k->body = read_block(r);
     } else {
@@ -211,8 +218,8 @@ static void program(Reader *r, Program *p) {
 
 Program *ir_read(Arena *a, Diags *d, uint32_t file) {
   const Source *s = src_get(diag_sources(d), file);
-  Reader r = {.arena = a, .diags = d, .file = file, .text = s->text, .len = s->len,
-              .ever = map_new(a)};
+  Reader r = {
+      .arena = a, .diags = d, .file = file, .text = s->text, .len = s->len, .ever = map_new(a)};
   Program *p = NEW(a, Program);
   read_next(&r);
   program(&r, p);

@@ -64,6 +64,12 @@ void read_declare(Reader *r, Span at, const char *name, Var *v, Buffer *b);
 Buffer *read_buffer_name(Reader *r);
 Layout *read_layout(Reader *r); // at the word `layout`
 
+/* read_map.c */
+
+int read_ints(Reader *r, int *out, int most, int lo, int hi); // [1, 2]; how many were given
+void read_map(Reader *r, Buffer *b);      // " of TENSOR box [...]" of a map just read
+bool read_map_word(Reader *r, Buffer *b); // one of its attributes, where there is one
+
 /* read_stmt.c */
 
 Stmt *read_block(Reader *r); // { statements }

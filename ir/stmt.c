@@ -144,7 +144,10 @@ Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count) {
   return region_new(a, b, &offset, &extent);
 }
 
-const Buffer *buf_root(const Buffer *b) { return b->base ? b->base : b; }
+const Buffer *buf_root(const Buffer *b) {
+  if (b->map) b = b->map->of;
+  return b->base ? b->base : b;
+}
 
 int64_t buf_elems(const Buffer *b) {
   int64_t n = 1, v;

@@ -19,6 +19,9 @@ static const VerifyCheck checks[] = {
   {"commits", LEVEL_THREAD, "names", NULL, NULL, check_commits, NULL},
   {"registers", LEVEL_THREAD, "flat", NULL, NULL, check_fragments, NULL},
   {"shared", LEVEL_THREAD, "flat", NULL, check_shared_memory, NULL, NULL},
+  {"launch", LEVEL_BOTH, "structure", NULL, check_launch, NULL, NULL},
+  {"maps", LEVEL_BOTH, "types", NULL, check_maps, NULL, NULL},
+  {"barriers", LEVEL_THREAD, "operands", NULL, check_barriers, NULL, NULL},
 };
 
 void verify_fail(Verify *v, const char *fmt, ...) {

@@ -62,4 +62,11 @@ void check_commits(Verify *v, Stmt *s);
 void check_fragments(Verify *v, Stmt *s);
 void check_shared_memory(Verify *v);
 
+/* verify_sm90.c */
+
+void verify_sm90_operands(Verify *v, Stmt *s);
+void check_launch(Verify *v);
+void check_maps(Verify *v);
+void check_barriers(Verify *v);
+
 #endif

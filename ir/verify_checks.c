@@ -111,6 +111,8 @@ void check_structure_kernel(Verify *v) {
     if (b->base) structure_view(v, b);
     else if (b->scope == SC_GLOBAL)
       verify_fail(v, "%s is global but declared in a kernel", b->name);
+    if ((b->scope == SC_MAP) != (b->map != NULL))
+      verify_fail(v, "%s: no map, or one too many", b->name);
   }
 }
 

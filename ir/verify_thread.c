@@ -42,6 +42,7 @@ void check_flat(Verify *v) {
   const Program *p = v->program;
   for (int i = 0; i < v->kernel->buffers.len; i++) {
     const Buffer *b = v->kernel->buffers.data[i];
+    if (b->scope == SC_MAP) continue; // looked at by `maps`
     if (b->scope == SC_FRAGMENT) verify_fail(v, "%s is a fragment", b->name);
     if (b->base) verify_fail(v, "%s is a view", b->name);
     if (b->ndim != 1) verify_fail(v, "%s has %d dimensions", b->name, b->ndim);
@@ -201,7 +202,7 @@ void check_operands(Verify *v, Stmt *s) {
   case OP_ASYNC_WAIT:
     if (attribute(s, "pending") < 0) verify_fail(v, "a wait for less than nothing");
     break;
-  default: break;
+  default: verify_sm90_operands(v, s);
   }
 }
 
@@ -216,7 +217,8 @@ void check_commits(Verify *v, Stmt *s) {
 
 void check_fragments(Verify *v, Stmt *s) {
   if (s->kind != ST_OP) return;
-  if (s->u.op.op != OP_MMA && s->u.op.op != OP_LDMATRIX && s->u.op.op != OP_BYTE_PERM) return;
+  if (s->u.op.op != OP_MMA && s->u.op.op != OP_LDMATRIX && s->u.op.op != OP_STMATRIX &&
+      s->u.op.op != OP_BYTE_PERM) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;

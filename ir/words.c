@@ -25,7 +25,7 @@ static const struct {
 };
 
 const char *const loop_words[] = {"for", "unroll", "vectorized", "parallel", "pipelined", "while"};
-const char *const scope_words[] = {"global", "shared", "fragment", "local"};
+const char *const scope_words[] = {"global", "shared", "fragment", "local", "map"};
 const char *const role_words[] = {"in", "out", "inout"};
 
 const char *word_unary(UnOp op) { return unary_words[op]; }
@@ -58,7 +58,7 @@ bool word_reserved(const char *s) {
     "local", "global", "kernel", "size", "param", "fact", "program", "level", "grid", "threads",
     "block", "thread", "raster", "smem", "strides", "align", "safe", "layout", "offset", "stages",
     "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace", "while",
-    "bits", "of",
+    "bits", "of", "map", "box", "steps", "swizzle", "l2", "cluster", "launch",
   };
   DType t;
   OpCode op;
