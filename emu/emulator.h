@@ -33,8 +33,14 @@ enum {
   MANY = 0x8000,    // several threads in that epoch
 };
 
+typedef struct HCell HCell; // clocks.h
+typedef struct Hb Hb;
+typedef struct MBar MBar; // mbarrier.c
+typedef struct EMap EMap; // tma.h
+
 typedef struct {
-  Cell *cell;      // NULL: not tracked
+  Cell *cell;      // NULL: not tracked, or by hcell
+  HCell *hcell;    // where vector clocks order threads
   uint32_t *group; // of an ASYNC writer (shared) or reader (global): its group number
   int64_t n;
 } Shadow;
@@ -54,13 +60,18 @@ typedef struct {
   uint8_t *written;
   bool poison;  // global: holds nothing until the program writes it
   bool changed; // written, updated or an asynchronous destination somewhere
+  int bar_base; // mbarriers: slot of the first one among the block's; -1: data
+  EMap *map;    // SC_MAP
 } EBuf;
+
+static inline bool shadow_tracked(const EBuf *b) { return b->shadow->cell || b->shadow->hcell; }
 
 typedef struct {
   EBuf *buf; // NULL: not given
   Node *min;
   int count;
   ArgKind kind;
+  Node **coord; // SC_MAP: by dimension, innermost first
 } ERegion;
 
 enum { INSTR_REGIONS = 4, INSTR_VALUES = 8 };
@@ -96,11 +107,21 @@ typedef struct {
   LaneVals min, extent;
 } WarpFrame;
 
-typedef enum { WARP_READY, WARP_AT_BARRIER, WARP_DONE } WarpState;
+// Beyond WARP_AT_BARRIER: waits of clocked kernels. Those that retry have their instruction at pc.
+typedef enum {
+  WARP_READY,
+  WARP_AT_BARRIER,
+  WARP_DONE,
+  WARP_AT_NAMED,
+  WARP_AT_MBAR,    // retries
+  WARP_AT_CLUSTER, // retries
+  WARP_AT_REGS,    // retries
+} WarpState;
 
 typedef struct {
-  int number;
-  uint32_t full; // its threads
+  int number;       // in its block
+  int index, block; // in the cluster
+  uint32_t full;    // its threads
   uint32_t mask;
   int pc, depth;
   WarpState state;
@@ -111,7 +132,40 @@ typedef struct {
   // Groups of asynchronous copies, by lane: committed so far; complete; complete at the last
   // barrier.
   uint32_t committed[LANES], complete[LANES], settled[LANES];
+  // Clocked kernels: what it waits for, or did last.
+  int waits_bar, named;
+  uint32_t waits_parity, cluster_phase;
+  bool cluster_arrived;
+  int max_regs, reg_changes; // registers a thread may use
 } Warp;
+
+// A named barrier of a block.
+typedef struct {
+  int threads, arrived; // expected (0: nobody is here) and here, in threads
+  uint64_t warps;       // that arrived, by number in the block
+  const Instr *first;   // where the first one did
+  uint32_t *clock;
+} Named;
+
+enum { NAMED_BARRIERS = 16 };
+
+// One of the blocks that run together.
+typedef struct {
+  int rank;       // in its cluster
+  int64_t number; // in the grid
+  int first_warp;
+  uint8_t *smem;
+  Shadow shared;
+  MBar *bars;
+  Named named[NAMED_BARRIERS];
+  int64_t free_regs;
+} Block;
+
+typedef struct {
+  uint32_t *clock, *done; // released into the running phase, and by the last one
+  uint32_t phase;
+  int arrived; // warps
+} ClusterBarrier;
 
 typedef struct {
   const Kernel *kernel;
@@ -121,6 +175,10 @@ typedef struct {
   int block_slot[3], thread_slot; // -1: none
   int64_t smem_bytes, reg_bytes;  // reg_bytes: local arrays of a warp
   int cell_bytes;                 // of shared memory
+  int threads, nwarps, nblocks;   // of a block; blocks of a cluster
+  int cluster[3];
+  int nbars; // mbarriers of a block
+  VEC(EBuf *) shared;
 } EKernel;
 
 typedef struct {
@@ -134,16 +192,26 @@ typedef struct {
   // the block that runs
   const EKernel *k;
   Warp *warps, *w;
-  int nwarps;
+  int nwarps; // of the cluster
+  Block *blocks;
+  int nblocks;
   const Instr *at;
-  uint8_t *smem;
-  Shadow shared;
-  int64_t block;
+  Shadow shared; // of the running block
+  int64_t block; // its number in the grid
+  bool clocked;  // threads are ordered by more than block barriers
+  Hb *hb;        // clocked and checked, else NULL
+  ClusterBarrier cluster;
   uint32_t epoch, block_base, kernel_base;
 } Emu;
 
 /* emulator_compile.c */
 void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source);
+EMap *emu_compile_map(Emu *e, const Buffer *b); // tma.c
+
+/* schedule.c */
+void emu_run_kernel(Emu *e, const EKernel *k);
+const char *emu_lane_list(Emu *e, const Warp *w, uint32_t lanes); // "0-3, 7": threads of the block
+Block *emu_block(const Emu *e);                                   // of the current warp
 
 /* warp.c: runs the current warp for at most `quantum` instructions or until it waits or ends */
 void warp_run(Emu *e, int quantum);
@@ -160,14 +228,35 @@ void warp_vatomic(Emu *e, const Instr *in);
 uint32_t mem_in_range(Emu *e, const EBuf *b, const int64_t *at, int count, uint32_t mask);
 // Lanes whose byte address is a multiple of `bytes`; reports the others.
 uint32_t mem_aligned(Emu *e, const EBuf *b, const int64_t *at, int bytes, uint32_t mask);
+// The values of an index expression, by lane.
+void mem_lanes(Emu *e, const Node *x, uint32_t mask, int64_t *out);
 // First of `count` elements of a local array at a uniform index; NULL after a report.
 uint8_t *mem_registers(Emu *e, const ERegion *r, int count);
 
 /* exchange.c: values that the lanes of a warp take from one another */
 void warp_shuffle(Emu *e, const Instr *in);
+/* tma.c, bulk.c */
+void tma_begin_kernel(Emu *e); // evaluates the tensor maps, and judges them
+void warp_tma(Emu *e, const Instr *in);
+void warp_bulk(Emu *e, const Instr *in);
+void warp_bulk_commit(Emu *e);
+void warp_bulk_wait(Emu *e, const Instr *in);
+
+/* roles.c: named barriers, clusters, registers */
+void warp_named(Emu *e, const Instr *in);
+void warp_cluster_arrive(Emu *e, const Instr *in);
+void warp_cluster_wait(Emu *e, const Instr *in);
+void cluster_warp_done(Emu *e); // a warp has ended: nobody waits for it
+void warp_setmaxnreg(Emu *e, const Instr *in);
+void warp_result(Emu *e, const Instr *in); // elect, cluster_rank
+void roles_begin_kernel(Emu *e);
+void roles_begin_block(Emu *e, Block *b);
+void roles_end_block(Emu *e, const Block *b);
+void warp_sm90(Emu *e, const Instr *in); // any op of sm_90a; sm90.c
 
 /* mma.c */
 void warp_ldmatrix(Emu *e, const Instr *in);
+void warp_stmatrix(Emu *e, const Instr *in);
 void warp_byte_perm(Emu *e, const Instr *in);
 void warp_mma(Emu *e, const Instr *in);
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "emu/emulator.h"
+#include "emu/tma.h"
 
 typedef struct {
   Emu *e;
@@ -18,11 +18,19 @@ static int add(Builder *b, Instr in) {
 static Node *compile(Builder *b, const Expr *x) { return x ? emu_compile(&b->e->c, x) : NULL; }
 static EBuf *buffer(Builder *b, const Buffer *x) { return &b->e->buf[emu_buffer(&b->e->c, x)]; }
 
+static ERegion box(Builder *b, const Region *r, ArgKind kind) {
+  ERegion box = {.buf = buffer(b, r->buf), .count = 1, .kind = kind};
+  box.coord = NEWN(b->e->c.arena, Node *, r->n);
+  for (int i = 0; i < r->n; i++) box.coord[i] = compile(b, r->min[r->n - 1 - i]);
+  return box;
+}
+
 static ERegion region(Builder *b, const Region *r, ArgKind kind) {
   int64_t count;
+  if (r->buf->scope == SC_MAP) return box(b, r, kind);
   if (r->n != 1 || !ex_const(r->extent[0], &count))
     die("a region of '%s' is not flat at thread level", r->buf->name);
-  return (ERegion){buffer(b, r->buf), compile(b, r->min[0]), (int)count, kind};
+  return (ERegion){buffer(b, r->buf), compile(b, r->min[0]), (int)count, kind, NULL};
 }
 
 static void statement(Builder *b, const Stmt *s);
@@ -56,6 +64,12 @@ static void branch(Builder *b, const Stmt *s) {
   b->code.data[other].target = end;
 }
 
+static void note_change(const ERegion *r, const OpInfo *info, int arg) {
+  EBuf *b = r->buf->map ? r->buf->map->of : r->buf;
+  b->changed |= r->kind != ARG_READ && r->kind != ARG_PLACE;
+  if (!strcmp(info->arg[arg].name, "bar")) r->buf->bar_base = 0; // numbered later
+}
+
 static void op(Builder *b, const Stmt *s) {
   Instr in = {.code = IN_OP, .op = s->u.op.op, .span = s->span};
   const OpInfo *info = op_info(in.op);
@@ -74,7 +88,7 @@ static void op(Builder *b, const Stmt *s) {
         break;
       }
       in.r[regions] = region(b, a->region, kind);
-      in.r[regions++].buf->changed |= kind != ARG_READ && kind != ARG_PLACE;
+      note_change(&in.r[regions++], info, i);
     }
   }
   add(b, in);
@@ -98,7 +112,7 @@ static void statement(Builder *b, const Stmt *s) {
     if (s->u.store.n != 1) die("a store to '%s' is not flat", s->u.store.buf->name);
     in.code = IN_STORE;
     in.a = compile(b, s->u.store.value);
-    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1, ARG_WRITE};
+    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1, ARG_WRITE, NULL};
     in.r[0].buf->changed = true;
     break;
   case ST_ASSUME:
@@ -145,20 +159,37 @@ static void place_buffers(Emu *e, EKernel *k) {
   for (int i = 0; i < s->buffers.len; i++) {
     const Buffer *b = s->buffers.data[i];
     EBuf *d = &e->buf[emu_buffer(&e->c, b)];
-    *d = (EBuf){.buf = b, .type = b->dtype, .stored = b->dtype, .scope = b->scope};
-    d->elems = constant_elems(b);
+    *d = (EBuf){.buf = b, .type = b->dtype, .stored = b->dtype, .scope = b->scope, .bar_base = -1};
     d->size = dt_bits(b->dtype) / 8;
+    if (b->scope == SC_MAP) {
+      d->map = emu_compile_map(e, b);
+      continue;
+    }
+    d->elems = constant_elems(b);
     if (b->scope == SC_LOCAL) place_local(k, d);
-    else if (b->scope == SC_SHARED) place_shared(e, k, d);
+    else if (b->scope == SC_SHARED) place_shared(e, k, d), vec_push(e->c.arena, &k->shared, d);
     else die("'%s' is neither local nor shared at thread level", b->name);
+  }
+}
+
+static void number_barriers(EKernel *k) {
+  for (int i = 0; i < k->shared.len; i++) {
+    EBuf *d = k->shared.data[i];
+    if (d->bar_base < 0) continue;
+    d->bar_base = k->nbars;
+    k->nbars += (int)d->elems;
   }
 }
 
 void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source) {
   *k = (EKernel){.kernel = source, .thread_slot = -1};
   if (source->level != LEVEL_THREAD) die("the emulator was given tile-level '%s'", source->name);
-  if (source->threads > MAX_THREADS) die("%d threads in a block", source->threads);
+  k->threads = kernel_threads(source);
+  k->nwarps = (k->threads + LANES - 1) / LANES;
+  k->nblocks = kernel_cluster(source);
+  if (k->threads > MAX_THREADS) die("%d threads in a block", k->threads);
   for (int i = 0; i < 3; i++) {
+    k->cluster[i] = source->cluster[i] > 0 ? source->cluster[i] : 1;
     k->grid[i] = emu_compile(&e->c, source->grid[i]);
     k->block_slot[i] = source->block[i] ? emu_bind(&e->c, source->block[i], true) : -1;
   }
@@ -169,4 +200,5 @@ void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source) {
   add(&b, (Instr){.code = IN_END, .span = source->span});
   k->code = b.code.data;
   k->ncode = b.code.len;
+  number_barriers(k);
 }

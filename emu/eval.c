@@ -8,7 +8,7 @@
 bool emu_first(Machine *m, const void *key, int kind) {
   m->failed = true;
   bool fresh;
-  int *bits = slotmap_at(m->seen, key, &fresh);
+  int *bits = slotmap_at(m->seen, (const char *)key + kind / 32, &fresh); // keys are wider
   kind &= 31;
   if (*bits >> kind & 1 || m->reports >= m->max_reports) return false;
   *bits |= (int)(1u << kind);

@@ -94,7 +94,7 @@ Val emu_eval1(Machine *m, const Node *x);
 int64_t emu_eval_int(Machine *m, const Node *x);
 uint32_t emu_eval_mask(Machine *m, const Node *cond, uint32_t mask); // lanes of mask where it holds
 
-// True the first time this kind of failure (0..31) is met at `key`, while reports are left.
+// True the first time this kind of failure is met at `key`, while reports are left.
 bool emu_first(Machine *m, const void *key, int kind);
 // EMU_FAIL(machine, key, id, span, arguments of the diagnostic...)
 #define EMU_FAIL(m, key, id, ...)                                                                  \

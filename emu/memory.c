@@ -54,7 +54,7 @@ uint8_t *mem_registers(Emu *e, const ERegion *r, int count) {
   return register_ok(e, r->buf, at, count) ? reg_at(e, r->buf, at) : NULL;
 }
 
-static void lanes_of(Emu *e, const Node *x, uint32_t mask, int64_t *out) {
+void mem_lanes(Emu *e, const Node *x, uint32_t mask, int64_t *out) {
   LaneVals v;
   emu_eval(&e->m, x, mask, LANES, v, NULL);
   for (int i = 0; i < LANES; i++) out[i] = v[i].i;
@@ -76,7 +76,7 @@ static int bytes_of(const EBuf *b, int count) {
 static void touch_lanes(Emu *e, const EBuf *b, const int64_t *at, int count, uint32_t mask,
                         Touch touch) {
   count_access(e, b, at, mask, bytes_of(b, count));
-  if (!e->checks || !b->shadow->cell) return;
+  if (!e->checks || !shadow_tracked(b)) return;
   EACH_LANE(i, mask) shadow_touch(e, b, at[i], count, thread_of(e, i), touch);
 }
 
@@ -95,7 +95,7 @@ static void load_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, int 
     return;
   }
   int64_t at[LANES];
-  lanes_of(e, x, mask, at);
+  mem_lanes(e, x, mask, at);
   memset(out, 0, sizeof *out * LANES);
   EACH_LANE(i, mask)
     if (register_ok(e, b, at[i], 1)) out[i] = emu_read(b->stored, reg_at(e, b, at[i]), i);
@@ -113,7 +113,7 @@ void emu_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double 
     mask = UINT32_C(1) << m->pick;
     at[m->pick] = emu_eval_int(m, x->idx[0]);
   } else {
-    lanes_of(e, x->idx[0], mask, at);
+    mem_lanes(e, x->idx[0], mask, at);
   }
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_READ);
@@ -133,7 +133,7 @@ static void store_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, con
     return;
   }
   int64_t at[LANES];
-  lanes_of(e, x, mask, at);
+  mem_lanes(e, x, mask, at);
   EACH_LANE(i, mask)
     if (register_ok(e, b, at[i], 1)) emu_write(b->stored, reg_at(e, b, at[i]), i, v[i]);
 }
@@ -151,7 +151,7 @@ void warp_store(Emu *e, const Instr *in) {
     return;
   }
   int64_t at[LANES];
-  lanes_of(e, in->r[0].min, mask, at);
+  mem_lanes(e, in->r[0].min, mask, at);
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_WRITE);
   EACH_LANE(i, ok) {
@@ -202,8 +202,8 @@ void warp_vmov(Emu *e, const Instr *in) {
   int count = src->count;
   int64_t at[LANES], reg[LANES];
   if (local->buf->scope != SC_LOCAL) die("vmov with no register side");
-  lanes_of(e, local->min, mask, reg);
-  lanes_of(e, mem->min, mask, at);
+  mem_lanes(e, local->min, mask, reg);
+  mem_lanes(e, mem->min, mask, at);
   uint32_t ok = mem_in_range(e, mem->buf, at, count, mask);
   ok &= mem_aligned(e, mem->buf, at, bytes_of(mem->buf, count), ok);
   touch_lanes(e, mem->buf, at, count, ok, load ? TOUCH_READ : TOUCH_WRITE);
@@ -221,7 +221,7 @@ static uint32_t valid_counts(Emu *e, const Instr *in, uint32_t mask, int64_t *va
   int count = in->r[0].count;
   uint32_t reading = 0;
   for (int i = 0; i < LANES; i++) valid[i] = count;
-  if (in->e[0]) lanes_of(e, in->e[0], mask, valid);
+  if (in->e[0]) mem_lanes(e, in->e[0], mask, valid);
   EACH_LANE(i, mask) {
     if (valid[i] < 0 || valid[i] > count) {
       EMU_FAIL(&e->m, in, DIAG_EMU_VALID, in->span, count, (long long)valid[i]);
@@ -239,7 +239,7 @@ static uint32_t check_source(Emu *e, const Instr *in, const int64_t *from, const
   EACH_LANE(i, reading)
     if (!mem_in_range(e, b, from, (int)valid[i], UINT32_C(1) << i)) ok &= ~(UINT32_C(1) << i);
   count_access(e, b, from, ok, bytes_of(b, in->r[0].count));
-  if (e->checks && b->shadow->cell)
+  if (e->checks && shadow_tracked(b))
     EACH_LANE(i, ok) shadow_async(e, b, from[i], (int)valid[i], thread_of(e, i), true);
   return ok;
 }
@@ -251,8 +251,8 @@ void warp_cp_async(Emu *e, const Instr *in) {
   int64_t from[LANES], to[LANES], valid[LANES];
   if (src->type != dst->type) die("cp_async between different types");
   uint32_t reading = valid_counts(e, in, mask, valid);
-  lanes_of(e, in->r[0].min, mask, from);
-  lanes_of(e, in->r[1].min, mask, to);
+  mem_lanes(e, in->r[0].min, mask, from);
+  mem_lanes(e, in->r[1].min, mask, to);
   uint32_t ok = mem_in_range(e, dst, to, count, mask);
   ok &= mem_aligned(e, dst, to, bytes, ok);
   uint32_t copied = check_source(e, in, from, valid, reading & ok);
@@ -282,7 +282,7 @@ void warp_atomic(Emu *e, const Instr *in) {
   LaneVals v;
   if (b->scope == SC_LOCAL) die("atomic on register array '%s'", b->buf->name);
   emu_eval(&e->m, in->e[0], mask, LANES, v, NULL);
-  lanes_of(e, in->r[0].min, mask, at);
+  mem_lanes(e, in->r[0].min, mask, at);
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok)
@@ -294,8 +294,8 @@ void warp_vatomic(Emu *e, const Instr *in) {
   int count = in->r[0].count;
   uint32_t mask = e->w->mask;
   int64_t at[LANES], reg[LANES];
-  lanes_of(e, in->r[0].min, mask, at);
-  lanes_of(e, in->r[1].min, mask, reg);
+  mem_lanes(e, in->r[0].min, mask, at);
+  mem_lanes(e, in->r[1].min, mask, reg);
   uint32_t ok = mem_in_range(e, b, at, count, mask);
   ok &= mem_aligned(e, b, at, bytes_of(b, count), ok);
   touch_lanes(e, b, at, count, ok, TOUCH_ATOMIC);

@@ -58,6 +58,47 @@ void warp_ldmatrix(Emu *e, const Instr *in) {
   }
 }
 
+/* stmatrix: each row is written by the lane that gives its address */
+
+static void take_cells(const uint8_t *src, int size, int matrix, uint16_t cell[CELLS][CELLS],
+                       bool trans) {
+  int per = 4 / size;
+  for (int lane = 0; lane < LANES; lane++) {
+    int g = lane / 4, q = lane % 4;
+    uint16_t pair[2];
+    for (int i = 0; i < per; i++)
+      memcpy((char *)pair + i * size, src + ((matrix * per + i) * LANES + lane) * size,
+             (size_t)size);
+    *(trans ? &cell[2 * q][g] : &cell[g][2 * q]) = pair[0];
+    *(trans ? &cell[2 * q + 1][g] : &cell[g][2 * q + 1]) = pair[1];
+  }
+}
+
+void warp_stmatrix(Emu *e, const Instr *in) {
+  const ERegion *src = &in->r[0], *dst = &in->r[1];
+  int num = (int)in->i[0];
+  int64_t at[LANES], byte[LANES];
+  uint32_t used = num == 4 ? ALL_LANES : (UINT32_C(1) << (num * 8)) - 1;
+  const uint8_t *regs = mem_registers(e, src, num * 4 / src->buf->size);
+  mem_lanes(e, dst->min, used, at);
+  int per_row = ROW_BYTES / dst->buf->size;
+  uint32_t ok = mem_in_range(e, dst->buf, at, per_row, used);
+  ok &= mem_aligned(e, dst->buf, at, ROW_BYTES, ok);
+  for (int i = 0; i < LANES; i++) byte[i] = dst->buf->base + at[i] * dst->buf->size;
+  for (int m = 0; m < num && regs; m++) {
+    uint16_t cell[CELLS][CELLS];
+    take_cells(regs, src->buf->size, m, cell, in->i[1]);
+    for (int row = 0; row < CELLS; row++) {
+      int lane = m * CELLS + row;
+      if (!(ok >> lane & 1)) continue;
+      if (e->checks)
+        shadow_touch(e, dst->buf, at[lane], per_row, e->w->number * LANES + lane, TOUCH_WRITE);
+      memcpy(dst->buf->raw + at[lane] * dst->buf->size, cell[row], ROW_BYTES);
+    }
+    count_shared(e, byte, ok & UINT32_C(0xff) << (m * CELLS), ROW_BYTES);
+  }
+}
+
 /* byte_perm */
 
 // Byte i of a run of registers that hold elements of `size` bytes.

@@ -1,6 +1,6 @@
 // The shadow of memory: races, unwritten reads and accesses to what is in flight. See emulator.h.
 // SPDX-License-Identifier: MIT
-#include "emu/emulator.h"
+#include "emu/clocks.h"
 
 static const char *const verbs[] = {"reads", "writes", "updates"};
 
@@ -176,6 +176,10 @@ static int64_t first_cell(const Emu *e, const EBuf *b, int64_t at, int count, in
 }
 
 void shadow_touch(Emu *e, const EBuf *b, int64_t at, int count, int thread, Touch touch) {
+  if (e->hb) {
+    hb_touch(e, b, at, count, thread % LANES, touch);
+    return;
+  }
   if (!b->shadow->cell) return;
   int64_t end, i = first_cell(e, b, at, count, &end);
   for (; i < end; i++) {
@@ -192,10 +196,18 @@ void shadow_touch(Emu *e, const EBuf *b, int64_t at, int count, int thread, Touc
 }
 
 void shadow_read_warp(Emu *e, const EBuf *b, int64_t at, int count, int thread) {
+  if (e->hb) {
+    hb_touch_warp(e, b, at, count);
+    return;
+  }
   shadow_touch(e, b, at, count, thread | MANY, TOUCH_READ);
 }
 
 void shadow_async(Emu *e, const EBuf *b, int64_t at, int count, int thread, bool source) {
+  if (e->hb) {
+    hb_cp_async(e, b, at, count, thread % LANES, source);
+    return;
+  }
   Shadow *s = b->shadow;
   if (!s->cell) return;
   uint32_t group = e->warps[thread / LANES].committed[thread % LANES] + 1;

@@ -2,13 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "emu/emulator.h"
-
-void warp_enter(Emu *e, Warp *w) {
-  e->w = w;
-  e->m.uni = w->uni;
-  e->m.lane = w->lane;
-}
+#include "emu/clocks.h"
 
 static void set_let(Emu *e, const Instr *in) {
   int slot = in->slot >> 1;
@@ -96,26 +90,11 @@ static void next_for(Warp *w, const Instr *in) {
 
 /* ops */
 
-static const char *lane_list(Emu *e, const Warp *w, uint32_t lanes) {
-  Buf b = {0};
-  for (int i = 0; i < LANES; i++) {
-    if (!(lanes >> i & 1)) continue;
-    int last = i;
-    while (last + 1 < LANES && lanes >> (last + 1) & 1) last++;
-    int first = w->number * LANES + i;
-    buf_printf(&b, last > i ? "%s%d-%d" : "%s%d", b.len ? ", " : "", first, first + last - i);
-    i = last;
-  }
-  const char *text = arena_str(e->m.arena, buf_str(&b));
-  buf_free(&b);
-  return text;
-}
-
 static void barrier(Emu *e, const Instr *in) {
   Warp *w = e->w;
   w->state = WARP_AT_BARRIER;
   if (w->mask == w->full || !e->checks) return;
-  EMU_FAIL(&e->m, in, DIAG_EMU_DIVERGENT, in->span, lane_list(e, w, w->full & ~w->mask),
+  EMU_FAIL(&e->m, in, DIAG_EMU_DIVERGENT, in->span, emu_lane_list(e, w, w->full & ~w->mask),
            w->number);
 }
 
@@ -142,8 +121,14 @@ static bool together(Emu *e, const Instr *in, uint32_t full) {
 static void run_op(Emu *e, const Instr *in) {
   switch (in->op) {
   case OP_SYNC: barrier(e, in); break;
-  case OP_ASYNC_COMMIT: commit(e->w); break;
-  case OP_ASYNC_WAIT: wait(e->w, in->i[0]); break;
+  case OP_ASYNC_COMMIT:
+    if (e->hb) hb_cp_commit(e, e->w->mask);
+    else commit(e->w);
+    break;
+  case OP_ASYNC_WAIT:
+    if (e->hb) hb_cp_wait(e, e->w->mask, in->i[0]);
+    else wait(e->w, in->i[0]);
+    break;
   case OP_VMOV: warp_vmov(e, in); break;
   case OP_CP_ASYNC: warp_cp_async(e, in); break;
   case OP_ATOMIC: warp_atomic(e, in); break;
@@ -158,7 +143,10 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_MMA:
     if (together(e, in, ALL_LANES)) warp_mma(e, in);
     break;
-  default: die("the emulator has no '%s'", op_info(in->op)->name);
+  case OP_STMATRIX:
+    if (together(e, in, ALL_LANES)) warp_stmatrix(e, in);
+    break;
+  default: warp_sm90(e, in);
   }
 }
 
