@@ -112,7 +112,8 @@ static void statement(Builder *b, const Stmt *s) {
     if (s->u.store.n != 1) die("a store to '%s' is not flat", s->u.store.buf->name);
     in.code = IN_STORE;
     in.a = compile(b, s->u.store.value);
-    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1, ARG_WRITE, NULL};
+    in.r[0] = (ERegion){buffer(b, s->u.store.buf), compile(b, s->u.store.idx[0]), 1, ARG_WRITE,
+                        NULL};
     in.r[0].buf->changed = true;
     break;
   case ST_ASSUME:

@@ -176,9 +176,9 @@ struct Buffer {
 };
 
 // A view of a tensor by which TMA instructions copy boxes of it: what the launcher encodes as a
-// CUtensorMap. The buffer that holds it has the view's extents and strides (in elements, expressions
-// over sizes and scalars), outermost first; the innermost stride is 1. Boxes are stored densely in
-// shared memory, the innermost dimension first.
+// CUtensorMap. The buffer that holds it has the view's extents and strides (in elements,
+// expressions over sizes and scalars), outermost first; the innermost stride is 1. Boxes are stored
+// densely in shared memory, the innermost dimension first.
 enum { MAP_RANK = 5 };
 struct TensorMap {
   Buffer *of;        // the tensor or workspace, of elements as wide
