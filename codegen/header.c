@@ -24,6 +24,7 @@ static const char *role_text(const Cg *c, const Param *p) {
   case ROLE_IN: return "read";
   case ROLE_OUT: return "written";
   default:
+    if (ir_written_first(c->p, p->buf)) return "written, then read by later launches of the call";
     return "read and updated: what it holds before the call counts, so zero it to start a sum";
   }
 }

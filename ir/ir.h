@@ -461,6 +461,8 @@ int kernel_cluster(const Kernel *k); // blocks of a cluster
 
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 void ir_roles(Program *p); // computes every Param.role from the accesses
+// Does the first kernel that touches b only write it? Then later ones read what that one wrote.
+bool ir_written_first(const Program *p, const Buffer *b);
 
 // Every part of the workspace starts at a multiple of this many bytes.
 enum { WORKSPACE_ALIGN = 256 };

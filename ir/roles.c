@@ -29,3 +29,12 @@ void ir_roles(Program *p) {
   }
   arena_free(scratch);
 }
+
+bool ir_written_first(const Program *p, const Buffer *b) {
+  Arena *scratch = arena_new();
+  Use u = {scratch, b, false, false};
+  for (int k = 0; k < p->kernels.len && !u.read && !u.written; k++)
+    st_walk(p->kernels.data[k]->body, see_stmt, &u);
+  arena_free(scratch);
+  return u.written && !u.read;
+}

@@ -239,6 +239,12 @@ C
   "$D/prog"; same $? 0
   "$TLC" $f --emit exe -o "$D/exe" || fail "--emit exe"
 }
+case_header_roles() { # what a tensor holds before the call matters only where it does
+  "$TLC" tests/cases/kernels_param.tl --emit=header -o "$D/h" || fail emit
+  grep -q '^   M: .*; written, then read by later' "$D/h" ||
+    fail "a tensor between two kernels: $(grep '^   M' "$D/h")"
+  "$TLC" samples/splitk.tl --emit=header -o - | grep -q '^   C: .*; read and updated' || fail "an accumulated tensor"
+}
 case_link_together() {
   need nvcc
   "$TLC" samples/gemm.tl -o "$D/a.cu" && "$TLC" samples/gemm.tl --name other -o "$D/b.cu" || fail emit
