@@ -189,6 +189,18 @@ static void set_scalars(Oracle *o, const Program *p, const EmuCall *call) {
   }
 }
 
+// Places of a tensor's elements are what the caller sees: they cannot be passed over.
+static bool no_maps(Oracle *o, const Program *p) {
+  bool ok = true;
+  for (int i = 0; i < p->params.len; i++) {
+    const Buffer *b = p->params.data[i].buf;
+    if (!b || !b->map) continue;
+    EMU_FAIL(&o->m, b, DIAG_EMU_MAP, b->span, b->name);
+    ok = false;
+  }
+  return ok;
+}
+
 static bool place_arguments(Oracle *o, const Program *p, const EmuCall *call) {
   bool ok = true;
   for (int i = 0; i < p->params.len; i++) {
@@ -296,7 +308,7 @@ static bool run(const Program *p, const EmuCall *call, const int64_t *blocks, in
   o.m.lane = lanes.lane;
   o.m.lane_err = lanes.err;
   set_scalars(&o, p, call);
-  if (place_arguments(&o, p, call)) {
+  if (no_maps(&o, p) && place_arguments(&o, p, call)) {
     int nkernels = blocks ? (p->kernels.len > 0) : p->kernels.len;
     for (int i = 0; i < nkernels; i++) run_kernel(&o, &kernels[i], &lanes, blocks, n);
     give_bounds(&o, p, call);

@@ -38,5 +38,7 @@ Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at);
 Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out);
 Val view_tensor(Ev *ev, Call *c, DType t);                 // T.Tensor over existing storage
 Expr *type_edge(Ev *ev, DType t, bool max, bool infinite); // largest or smallest value of a type
+// A function of n indices as a layout.
+const IndexMap *map_of_function(Ev *ev, Val fn, int n, Span at);
 
 #endif

@@ -48,6 +48,7 @@ typedef enum {
   V_VAR, // T.alloc_var: reading the name loads, assigning stores
   V_REF, // a macro's T.Ref parameter: the same of the element that `expr` loads
   V_REGION,
+  V_MAP,      // a layout from a function
   V_COMBINER, // T.comm_reducer: i is a ReduceKind
 } ValKind;
 
@@ -120,6 +121,7 @@ struct Val {
     const Loop *loop;
     const Grid *grid;
     Layout *layout;
+    const IndexMap *map;
     Expr *expr;
     Buffer *buf;
     Region *region;
@@ -203,6 +205,7 @@ struct Loop {
   Expr **min, **extent;
   int64_t step; // 1 unless n == 1
   int num_stages, unroll;
+  const IndexMap *map; // T.Parallel(loop_layout=)
   const Decode *decode; // T.Persistent: the one variable counts waves; else NULL
 };
 

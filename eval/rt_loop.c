@@ -28,8 +28,11 @@ static void loop_names(Ev *ev, const AstExpr *t, int n, const char **names) {
 
 // The loop of the IR; several serial variables are loops in one another.
 static Stmt *loop_stmt(Ev *ev, const Loop *l, Var **var, Stmt *body, Span at) {
-  if (l->kind == LOOP_PARALLEL)
-    return st_for_n(ev->arena, l->kind, l->n, var, l->min, l->extent, body, at);
+  if (l->kind == LOOP_PARALLEL) {
+    Stmt *s = st_for_n(ev->arena, l->kind, l->n, var, l->min, l->extent, body, at);
+    s->u.loop.map = l->map;
+    return s;
+  }
   for (int i = l->n - 1;; i--) {
     Stmt *s = st_for(ev->arena, l->kind, var[i], l->min[i], l->extent[i], body, at);
     s->u.loop.num_stages = l->num_stages;

@@ -126,12 +126,25 @@ static const Dict *table(Ev *ev, Call *c) {
   return c->arg[0].dict;
 }
 
+// A layout from a function, or a function itself; false: something else.
+static bool by_function(Ev *ev, Call *c, Buffer *b, Val v) {
+  if (v.kind == V_FUNC || v.kind == V_METHOD)
+    v = (Val){.kind = V_MAP, .map = map_of_function(ev, v, b->ndim, c->at[0])};
+  if (v.kind != V_MAP) return false;
+  int dims = v.map->n - (v.map->replicate > 1);
+  bool fragment = b->scope == SC_FRAGMENT;
+  if (dims != b->ndim || v.map->fragment != fragment)
+    ev_fail(ev, DIAG_LAYOUT_MAP, c->at[0], b->name ? b->name : "the buffer",
+            fragment ? "T.Fragment" : "T.Layout", b->ndim);
+  b->map = v.map;
+  return true;
+}
+
 Val t_annotate_layout(Ev *ev, Call *c) {
   const Dict *d = table(ev, c);
   for (int i = 0; i < d->entries.len; i++) {
     const DictEntry *e = &d->entries.data[i];
-    if (e->value.kind == V_FUNC || e->value.kind == V_METHOD)
-      ev_fail(ev, DIAG_UNSUPPORTED, c->at[0], "T.annotate_layout with a function");
+    if (e->key.kind == V_BUFFER && by_function(ev, c, e->key.buf, e->value)) continue;
     if (e->key.kind != V_BUFFER || e->value.kind != V_LAYOUT)
       ev_fail(ev, DIAG_LAYOUT, c->at[0], v_kind(ev, e->key), v_kind(ev, e->value));
     if (!fits(e->value.layout, e->key.buf)) wrong_shape(ev, c, e->value.layout, e->key.buf);

@@ -165,7 +165,8 @@ static void store_to(Ev *ev, Side *s, Val v, Span at) { ev_store(ev, s->buf, s->
 
 Val t_copy(Ev *ev, Call *c) {
   need_kernel(ev, c);
-  arg_refuse(ev, c, 7, "T.copy(loop_layout=)");
+  if (arg_given(c, 7))
+    diag_remark(ev->diags, c->at[7], "copy", "loop_layout is not used: tlc plans copies itself");
   Side src, dst;
   if (!side_of(ev, c->arg[1], c->at[1], &dst))
     ev_fail(ev, DIAG_COPY_OPERAND, c->at[1], "destination", v_kind(ev, c->arg[1]));

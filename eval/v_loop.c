@@ -57,12 +57,17 @@ Val t_pipelined(Ev *ev, Call *c) {
 
 Val t_parallel(Ev *ev, Call *c) {
   need_kernel(ev, c);
-  arg_refuse(ev, c, 1, "T.Parallel(loop_layout=)");
   Loop *l = NEW(ev->arena, Loop);
   l->kind = LOOP_PARALLEL;
   l->n = c->rest->len;
   l->step = 1;
   if (l->n < 1 || l->n > MAX_PARALLEL) ev_fail(ev, DIAG_PARALLEL, c->span, l->n, MAX_PARALLEL);
+  if (arg_given(c, 1)) {
+    const IndexMap *m = c->arg[1].kind == V_MAP ? c->arg[1].map : NULL;
+    if (!m || !m->fragment || m->n - (m->replicate > 1) != l->n)
+      ev_fail(ev, DIAG_LAYOUT_MAP, c->at[1], "the loop", "T.Fragment", l->n);
+    l->map = m;
+  }
   l->min = NEWN(ev->arena, Expr *, l->n);
   l->extent = NEWN(ev->arena, Expr *, l->n);
   for (int i = 0; i < l->n; i++) {

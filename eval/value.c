@@ -211,6 +211,7 @@ const char *v_kind(Ev *ev, Val v) {
   case V_TENSOR: return "a tensor type";
   case V_LOOP: return "a loop";
   case V_GRID: return "a T.Kernel";
+  case V_MAP:
   case V_LAYOUT: return "a layout";
   case V_EXPR:
   case V_REF: return expr_kind(ev, v.expr);

@@ -43,6 +43,7 @@ static void print_buffer_tail(Printer *p, const Buffer *b) {
     buf_putc(p->out, ' ');
     layout_print(b->layout, p->out);
   }
+  if (b->map) print_map(p, b->map);
 }
 
 static void print_end(Printer *p, Span span) {

@@ -162,6 +162,17 @@ void print_region(Printer *p, const Region *r) {
   buf_putc(p->out, ']');
 }
 
+void print_map(Printer *p, const IndexMap *m) {
+  int mark = p->active.len;
+  buf_puts(p->out, " places [");
+  for (int i = 0; i < m->n; i++)
+    buf_printf(p->out, "%s%s", i ? ", " : "", printer_declare(p, m->var[i], m->var[i]->name));
+  buf_puts(p->out, "] to ");
+  print_list(p, m->to, m->m);
+  if (m->fragment) buf_printf(p->out, " copies %d", m->replicate);
+  p->active.len = mark;
+}
+
 void ir_print_expr(const Expr *x, Buf *out) {
   Printer p = printer_new(out);
   print_expr(&p, x, 0);

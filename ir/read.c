@@ -23,6 +23,8 @@ static void buffer_tail(Reader *r, Buffer *b) {
       b->safe = ex_cast(r->arena, b->dtype, read_expr(r, PREC_UNARY));
     } else if (read_accept(r, "offset")) {
       b->offset = read_int(r, 0, INT32_MAX);
+    } else if (read_accept(r, "places")) {
+      b->map = read_map(r);
     } else if (read_is(r, "layout")) {
       b->layout = read_layout(r);
     } else {

@@ -51,6 +51,30 @@ Layout *read_layout(Reader *r) {
   return l;
 }
 
+enum { MAP_VARS = 17 };
+
+const IndexMap *read_map(Reader *r) {
+  IndexMap *m = NEW(r->arena, IndexMap);
+  int mark = r->scope.len;
+  m->var = NEWN(r->arena, Var *, MAP_VARS);
+  m->replicate = 1;
+  read_expect(r, "[");
+  while (!read_is(r, "]") && !r->failed && m->n < MAP_VARS) {
+    Span at = read_here(r);
+    const char *name = read_name(r, "a name");
+    m->var[m->n] = var_new(r->arena, name, DT_INDEX, VAR_LOOP, at);
+    read_declare(r, at, name, m->var[m->n++], NULL);
+    if (!read_accept(r, ",")) break;
+  }
+  read_expect(r, "]");
+  read_expect(r, "to");
+  m->to = read_list(r, &m->m);
+  m->fragment = read_accept(r, "copies");
+  if (m->fragment) m->replicate = (int)read_int(r, 1, 1024);
+  r->scope.len = mark;
+  return m;
+}
+
 /* lists and regions */
 
 typedef VEC(Expr *) ExprVec;

@@ -58,7 +58,8 @@ bool word_reserved(const char *s) {
     "local", "global", "kernel", "size", "param", "fact", "program", "level", "grid", "threads",
     "block", "thread", "raster", "smem", "strides", "align", "safe", "layout", "offset", "stages",
     "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace", "while",
-    "bits", "of", "map", "box", "steps", "swizzle", "l2", "cluster", "launch",
+    "bits", "of", "map", "box", "steps", "swizzle", "l2", "cluster", "launch", "places", "to",
+    "copies",
   };
   DType t;
   OpCode op;
