@@ -194,8 +194,8 @@ static bool no_maps(Oracle *o, const Program *p) {
   bool ok = true;
   for (int i = 0; i < p->params.len; i++) {
     const Buffer *b = p->params.data[i].buf;
-    if (!b || !b->map) continue;
-    EMU_FAIL(&o->m, b, DIAG_EMU_MAP, b->span, b->name);
+    if (!b || !b->places) continue;
+    EMU_FAIL(&o->m, b, DIAG_EMU_PLACES, b->span, b->name);
     ok = false;
   }
   return ok;

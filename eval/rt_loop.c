@@ -30,7 +30,7 @@ static void loop_names(Ev *ev, const AstExpr *t, int n, const char **names) {
 static Stmt *loop_stmt(Ev *ev, const Loop *l, Var **var, Stmt *body, Span at) {
   if (l->kind == LOOP_PARALLEL) {
     Stmt *s = st_for_n(ev->arena, l->kind, l->n, var, l->min, l->extent, body, at);
-    s->u.loop.map = l->map;
+    s->u.loop.places = l->map;
     return s;
   }
   for (int i = l->n - 1;; i--) {

@@ -136,7 +136,7 @@ static bool by_function(Ev *ev, Call *c, Buffer *b, Val v) {
   if (dims != b->ndim || v.map->fragment != fragment)
     ev_fail(ev, DIAG_LAYOUT_MAP, c->at[0], b->name ? b->name : "the buffer",
             fragment ? "T.Fragment" : "T.Layout", b->ndim);
-  b->map = v.map;
+  b->places = v.map;
   return true;
 }
 

@@ -26,7 +26,7 @@ static Expr **clone_list(Clone *c, Expr **list, int n) {
   return out;
 }
 
-static const IndexMap *clone_map(Clone *c, const IndexMap *m) {
+static const IndexMap *clone_places(Clone *c, const IndexMap *m) {
   if (!m) return NULL;
   IndexMap *n = arena_copy(c->arena, m, sizeof *m);
   n->var = NEWN(c->arena, Var *, m->n);
@@ -42,7 +42,7 @@ static Buffer *clone_buffer(Clone *c, Buffer *b) {
   n = arena_copy(c->arena, b, sizeof *b);
   ptrmap_set(c->map, b, n);
   n->base = clone_buffer(c, b->base);
-  n->map = clone_map(c, b->map);
+  n->places = clone_places(c, b->places);
   n->name = arena_str(c->arena, b->name);
   n->shape = clone_list(c, b->shape, b->ndim);
   n->strides = clone_list(c, b->strides, b->ndim);
@@ -114,7 +114,7 @@ static void clone_loop(Clone *c, Stmt *n) {
   n->u.loop.var = arena_copy(c->arena, n->u.loop.var, sizeof *n->u.loop.var * (size_t)nvars);
   for (int i = 0; i < nvars; i++) n->u.loop.var[i] = clone_var(c, n->u.loop.var[i]);
   n->u.loop.cond = clone_expr(c, n->u.loop.cond);
-  n->u.loop.map = clone_map(c, n->u.loop.map);
+  n->u.loop.places = clone_places(c, n->u.loop.places);
   n->u.loop.body = clone_stmt(c, n->u.loop.body);
 }
 

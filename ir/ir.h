@@ -180,7 +180,7 @@ struct Buffer {
   Layout *layout; // fixed by annotation or by the layout pass; NULL while free
   Span layout_at; // of the annotation
   int64_t offset; // shared: byte offset in the block's shared memory, by the smem pass; -1 before
-  const IndexMap *map; // T.annotate_layout with a function; NULL without
+  const IndexMap *places; // T.annotate_layout with a function; NULL without
   Buffer *base;   // whose storage this one names too, from its start on, perhaps as another dtype;
                   // NULL: storage of its own. A base has none itself
   TensorMap *map; // SC_MAP only
@@ -330,7 +330,7 @@ struct Stmt {
       int num_stages; // LOOP_PIPELINED
       int unroll;     // LOOP_UNROLL: 0 fully, else the factor
       Layout *layout; // LOOP_PARALLEL: thread mapping, by annotation or the layout pass
-      const IndexMap *map; // the same as a function, by annotation
+      const IndexMap *places; // the same as a function, by annotation
     } loop;
     struct {
       Expr *cond;

@@ -43,7 +43,7 @@ static void print_buffer_tail(Printer *p, const Buffer *b) {
     buf_putc(p->out, ' ');
     layout_print(b->layout, p->out);
   }
-  if (b->map) print_map(p, b->map);
+  if (b->places) print_places(p, b->places);
 }
 
 static void print_end(Printer *p, Span span) {

@@ -25,7 +25,7 @@ const char *printer_name(Printer *p, const void *what, const char *name); // dec
 void print_expr(Printer *p, const Expr *x, int outer); // (x) when it binds less than outer
 void print_list(Printer *p, Expr *const *list, int n); // [a, b]
 void print_region(Printer *p, const Region *r);
-void print_map(Printer *p, const IndexMap *m); // " places [i] to [e]"
+void print_places(Printer *p, const IndexMap *m); // " places [i] to [e]"
 void print_string(Buf *out, const char *s); // quoted, escaped
 
 /* print_stmt.c */

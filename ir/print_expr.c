@@ -162,7 +162,7 @@ void print_region(Printer *p, const Region *r) {
   buf_putc(p->out, ']');
 }
 
-void print_map(Printer *p, const IndexMap *m) {
+void print_places(Printer *p, const IndexMap *m) {
   int mark = p->active.len;
   buf_puts(p->out, " places [");
   for (int i = 0; i < m->n; i++)

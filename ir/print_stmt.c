@@ -62,7 +62,7 @@ static void print_loop(Printer *p, const Stmt *s, int indent) {
     buf_putc(out, ' ');
     layout_print(s->u.loop.layout, out);
   }
-  if (s->u.loop.map) print_map(p, s->u.loop.map);
+  if (s->u.loop.places) print_places(p, s->u.loop.places);
   print_block(p, s->u.loop.body, indent);
   p->active.len = mark;
   print_end(p, s);

@@ -24,7 +24,7 @@ static void buffer_tail(Reader *r, Buffer *b) {
     } else if (read_accept(r, "offset")) {
       b->offset = read_int(r, 0, INT32_MAX);
     } else if (read_accept(r, "places")) {
-      b->map = read_map(r);
+      b->places = read_places(r);
     } else if (read_is(r, "layout")) {
       b->layout = read_layout(r);
     } else {

@@ -62,7 +62,7 @@ Region *read_region(Reader *r);
 const Binding *read_lookup(Reader *r, const char *name);
 void read_declare(Reader *r, Span at, const char *name, Var *v, Buffer *b);
 Buffer *read_buffer_name(Reader *r);
-const IndexMap *read_map(Reader *r); // after the word `map`
+const IndexMap *read_places(Reader *r); // after the word `places`
 Layout *read_layout(Reader *r); // at the word `layout`
 
 /* read_map.c */

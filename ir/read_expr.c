@@ -53,7 +53,7 @@ Layout *read_layout(Reader *r) {
 
 enum { MAP_VARS = 17 };
 
-const IndexMap *read_map(Reader *r) {
+const IndexMap *read_places(Reader *r) {
   IndexMap *m = NEW(r->arena, IndexMap);
   int mark = r->scope.len;
   m->var = NEWN(r->arena, Var *, MAP_VARS);

@@ -47,7 +47,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   int stages = read_accept(r, "stages") ? (int)read_int(r, 0, 1000) : 0;
   int factor = read_accept(r, "factor") ? (int)read_int(r, 0, 1000000) : 0;
   Layout *layout = read_is(r, "layout") ? read_layout(r) : NULL;
-  const IndexMap *map = read_accept(r, "places") ? read_map(r) : NULL;
+  const IndexMap *map = read_accept(r, "places") ? read_places(r) : NULL;
   Span span = read_since(r, lo);
   for (int i = 0; i < n; i++) read_declare(r, at[i], name[i], v[i], NULL);
   Stmt *body = read_block(r);
@@ -56,7 +56,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   s->u.loop.num_stages = stages;
   s->u.loop.unroll = factor;
   s->u.loop.layout = layout;
-  s->u.loop.map = map;
+  s->u.loop.places = map;
   return s;
 }
 

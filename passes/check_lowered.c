@@ -61,7 +61,7 @@ static void see_stmt(void *ctx, Stmt *x) {
   Search *s = ctx;
   s->span = x->span;
   if (x->kind == ST_FOR && x->u.loop.loop == LOOP_WHILE) refuse(s, x->span, "while");
-  if (x->kind == ST_FOR && x->u.loop.map) refuse(s, x->span, "a loop_layout from a function");
+  if (x->kind == ST_FOR && x->u.loop.places) refuse(s, x->span, "a loop_layout from a function");
   const char *what = x->kind == ST_OP ? op_feature(s->k->c->arena, x) : NULL;
   if (what) refuse(s, x->span, what);
   st_exprs(x, see_slot, s);
@@ -72,7 +72,7 @@ static void see_buffer(Search *s, const Buffer *b) {
   if (b->base)
     refuse(s, b->span,
            arena_printf(a, "%s, another name for the storage of %s,", b->name, b->base->name));
-  else if (b->map)
+  else if (b->places)
     refuse(s, b->span, arena_printf(a, "a layout of %s from a function", b->name));
   else if (!*dt_cuda(b->dtype))
     refuse(s, b->span, arena_printf(a, "%s of type %s", b->name, dt_name(b->dtype)));
