@@ -15,7 +15,19 @@ def bad(n=64):
     return main
 
 
-try:
-    bad()
-except RuntimeError as e:
-    print("refused:", next(line for line in str(e).splitlines() if "error:" in line))
+@tilelang.jit
+def opaque(fn, n=64):
+    @T.prim_func
+    def main(A: T.Tensor((n,), T.float32)):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(n):
+                A[i] = fn(A[i])
+
+    return main
+
+
+for call in (bad, lambda: opaque(lambda x: x + 1)):
+    try:
+        call()
+    except RuntimeError as e:
+        print("refused:", next(line for line in str(e).splitlines() if "error:" in line or "-p" in line))

@@ -9,11 +9,12 @@ import types
 from tlc_shim.dtypes import ALIASES, NAME, dtype
 from tlc_shim.jit import jit, macro, prim_func  # noqa: F401
 from tlc_shim.opaque import Opaque
-from tlc_shim.specs import Sym, TensorSpec, TensorType, symbols
+from tlc_shim.specs import StridedType, Sym, TensorSpec, TensorType, symbols
 from tlc_shim.trace import Tracing
 from tlc_shim.values import Policy as GemmWarpPolicy  # noqa: F401
 
-Tensor = StridedTensor = Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = GlobalBuffer = TensorType()
+Tensor = Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = GlobalBuffer = TensorType()
+StridedTensor = StridedType()
 dynamic = symbolic = symbols
 
 

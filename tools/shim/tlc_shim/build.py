@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import ctypes
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -20,7 +21,11 @@ class Refused(RuntimeError):
 
 def bindings(origin, sizes):
     """The -p arguments of a kernel."""
-    said, _ = origin.plain_args()
+    said, unsaid = origin.plain_args()
+    params = inspect.signature(origin.fn).parameters
+    for name in unsaid:   # nothing to say where it is the default anyway
+        if name in origin.args and (name not in params or origin.args[name] is not params[name].default):
+            raise Refused(f"{origin.entry}: parameter {name} is a {type(origin.args[name]).__name__}, which -p cannot say")
     if origin.nested:
         said = {k: v for k, v in said.items() if k in origin.args}
     said.update(sizes)

@@ -11,11 +11,13 @@ from .opaque import OpaqueModule
 FAKES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fake")
 
 # Packages that TileLang's programs import for references and reports, never for a kernel's parameters.
-PACKAGES = {
-    "einops", "triton", "fla", "flash_attn", "flash_mla", "flashinfer", "mamba_ssm", "bitblas", "scipy",
-    "fast_hadamard_transform", "matplotlib", "tqdm", "pytest", "packaging", "cuda", "PIL", "pandas", "vllm",
-    "transformers", "accelerate", "tabulate", "tvm", "tvm_ffi", "z3", "cutlass", "ml_dtypes", "cloudpickle",
-    "deep_gemm", "xformers", "einx", "rich", "sympy", "networkx", "iket",
+ON_TORCH = {
+    "einops", "triton", "fla", "flash_attn", "flash_mla", "flashinfer", "mamba_ssm", "bitblas", "deep_gemm",
+    "fast_hadamard_transform", "xformers", "einx", "vllm", "transformers", "accelerate",
+}
+PACKAGES = ON_TORCH | {
+    "scipy", "matplotlib", "tqdm", "pytest", "packaging", "cuda", "PIL", "pandas", "tabulate", "tvm", "tvm_ffi", "z3",
+    "cutlass", "ml_dtypes", "cloudpickle", "rich", "sympy", "networkx", "iket",
 }
 
 
@@ -78,12 +80,15 @@ class Fallback(importlib.abc.MetaPathFinder):
 
 class First(importlib.abc.MetaPathFinder):
     """Asked first: tilelang is this folder's, though pytest puts a checkout of the real one before it on the path;
-    with TLC_SHIM_FAKE_TORCH=1 torch is the fake one."""
+    with TLC_SHIM_FAKE_TORCH=1 torch is the fake one, and packages that want a real one are stood in for too."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "tilelang":
             return _package_spec(name, os.path.join(os.path.dirname(FAKES), name))
-        return _fake_spec(name) if name == "torch" and fakes_forced() else None
+        top = name.partition(".")[0]
+        if not fakes_forced() or top not in ON_TORCH | {"torch"}:
+            return None
+        return (_fake_spec(name) if name == top else None) or (_opaque_spec(name) if top != "torch" else None)
 
 
 def install():

@@ -38,7 +38,10 @@ def compile(func=None, out_idx=None, pass_configs=None, target=None, compile_fla
         func = func.get_tir()
     if not isinstance(func, PrimFunc):
         raise TypeError(f"tilelang.compile wants a prim_func, got a {type(func).__name__}")
-    return Kernel(func.origin, func, out_idx, options={"pass_configs": pass_configs or {}})
+    options = {"pass_configs": pass_configs or {}}
+    if func.sizes is not None:
+        return Kernel(func.origin, None, sizes=func.sizes, eager=func.fn, options=options)
+    return Kernel(func.origin, func, out_idx, options=options)
 
 
 def par_compile(funcs, out_idx=None, ignore_error=False, **kwargs):
@@ -85,7 +88,7 @@ class Jit:
         if self.mode == "eager":
             origin, sizes, _ = self.eager_parts(args, kwargs)
             record.note(origin, sizes)
-            return PrimFunc(self.fn, [], origin)
+            return PrimFunc(self.fn, [], origin, sizes)
         origin = Origin(self.fn, origins.bind(self.fn, args, kwargs), kernel=True)
         Lazy.stack.append(origin)
         try:

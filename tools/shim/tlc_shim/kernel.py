@@ -11,8 +11,9 @@ from .trace import trace
 class PrimFunc:
     """What @T.prim_func leaves: the declared parameters, and where it was defined."""
 
-    def __init__(self, fn, params, origin):
+    def __init__(self, fn, params, origin, sizes=None):
         self.fn, self.params, self.origin = fn, params, origin
+        self.sizes = sizes   # of an eager kernel's T.const; None for what @T.prim_func decorates
         self.__name__, self.__doc__ = fn.__name__, fn.__doc__
         self.attrs = {"global_symbol": fn.__name__}
 
@@ -89,7 +90,7 @@ class Kernel:
     def _lazy(self, args):
         built = self.built()
         n = len(built.params)
-        outs = indices(self.out_idx, n)
+        outs = self.out_idx or list(range(len(self.declared), n))   # or what the prim_func itself returns
         given = iter(args)
         if len(args) == n:   # outputs may be passed too
             return built.launch(list(args))
@@ -112,7 +113,7 @@ class Kernel:
         ins = [(spec, next(given, None)) for i, (_, spec) in enumerate(self.declared) if i not in self.out_idx]
         for spec, value in ins:
             if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
-                spec.bind(value.shape, known)
+                spec.bind(value, known)
         like = next((v for _, v in ins if isinstance(v, torch.Tensor)), None)
         if len(args) == len(self.declared):
             return None

@@ -60,6 +60,9 @@ class Opaque:
     def __mro_entries__(self, bases):
         return (OpaqueBase,)
 
+    def __instancecheck__(self, other):
+        return False
+
     def __int__(self):
         return 1
 

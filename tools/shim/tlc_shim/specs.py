@@ -65,7 +65,8 @@ def dim_value(d, known):
 class TensorSpec:
     """T.Tensor((M, N), dtype): a declared tensor. Anything else asked of it is opaque."""
 
-    def __init__(self, shape=(), dtype="float32", *_, **__):
+    def __init__(self, shape=(), dtype="float32", *_, strides=(), **__):
+        self.strides = tuple(strides)
         if isinstance(shape, (int, Sym)) or not isinstance(shape, (tuple, list)):
             shape = (shape,)
         self.shape, self.dtype = tuple(shape), DType(name_of(dtype) or dtype)
@@ -81,11 +82,14 @@ class TensorSpec:
     def __getitem__(self, key):
         return Opaque("tensor[...]")
 
-    def bind(self, shape, known):
-        """Notes what the sizes must be for a tensor of this shape."""
-        for d, n in zip(self.shape, shape):
-            if isinstance(d, Sym):
-                d.solve(int(n), known)
+    def bind(self, tensor, known):
+        """Notes what the sizes must be for this tensor."""
+        pairs = list(zip(self.shape, tensor.shape))
+        if self.strides and callable(getattr(tensor, "stride", None)):
+            pairs += zip(self.strides, tensor.stride())
+        for d, n in pairs:
+            if isinstance(d, Sym) and isinstance(n, int):
+                d.solve(n, known)
 
     def sizes(self, known):
         out = [dim_value(d, known) for d in self.shape]
@@ -109,6 +113,16 @@ class TensorType:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         return Opaque(f"T.Tensor.{name}")
+
+
+class StridedType(TensorType):
+    """T.StridedTensor: shape, strides, dtype."""
+
+    def __call__(self, shape, strides, dtype="float32"):
+        return TensorSpec(shape, dtype, strides=strides)
+
+    def __getitem__(self, key):
+        return self(*key)
 
 
 class ScalarSpec:

@@ -34,20 +34,25 @@ def _function(fn):
 
 
 def is_eager(fn):
-    """Whether the function itself declares a kernel: a `with T.Kernel` of its own, not of a function inside it."""
-    def device(nodes):
+    """Whether the function is a kernel itself: a `with T.Kernel` of its own, or tensors declared for a macro that has one.
+    What is in functions inside it does not count; with a prim_func inside, it is a factory."""
+    def own(nodes):
         for n in nodes:
-            if isinstance(n, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-                continue
-            if isinstance(n, ast.With) and any("Kernel" in ast.unparse(i.context_expr) for i in n.items):
-                return True
-            if device(ast.iter_child_nodes(n)):
-                return True
-        return False
+            if isinstance(n, ast.FunctionDef):
+                yield from n.decorator_list
+            elif not isinstance(n, (ast.Lambda, ast.ClassDef)):
+                yield n
+                yield from own(ast.iter_child_nodes(n))
     try:
-        return device(_function(fn).body)
+        nodes = list(own(_function(fn).body))
     except (OSError, SyntaxError, StopIteration):
         return False
+    if any(isinstance(n, ast.With) and any("Kernel" in ast.unparse(i.context_expr) for i in n.items) for n in nodes):
+        return True
+    if any("prim_func" in ast.unparse(n) for n in nodes if isinstance(n, ast.expr)):
+        return False
+    declared = any(isinstance(n, ast.AnnAssign) and n.value is None for n in nodes)
+    return declared or any(isinstance(a, TensorSpec) for a in fn.__annotations__.values())
 
 
 class Tracing:
@@ -72,7 +77,7 @@ def _run(fn, node, args, tracing):
         if isinstance(spec, TensorSpec):
             tracing.declared[name] = spec
         if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
-            spec.bind(value.shape, tracing.known)
+            spec.bind(value, tracing.known)
     scope = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals, "__declare__": declare}
     module = ast.Module([node], [])
     exec(compile(ast.fix_missing_locations(module), inspect.getsourcefile(fn), "exec"), scope)
@@ -95,7 +100,7 @@ def trace(fn, args, given):
     args = {p: args.get(p) for p in inspect.signature(fn).parameters}
     for name, spec in getattr(fn, "__annotations__", {}).items():
         if isinstance(spec, TensorSpec) and hasattr(args.get(name), "shape"):
-            spec.bind(args[name].shape, tracing.known)
+            spec.bind(args[name], tracing.known)
     for _ in range(2):   # once to learn the sizes, once with them
         with contextlib.suppress(Exception):
             result = _run(fn, node, args, tracing)
