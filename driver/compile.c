@@ -173,12 +173,8 @@ bool job_lower(Job *j, const Options *o) {
   return diag_errors(j->diags) == 0;
 }
 
-static int flag_int(const Options *o, const char *name, int otherwise) {
-  const char *value = map_get(o->flags, name);
-  return value ? (int)strtol(value, NULL, 10) : otherwise;
-}
-
 CgOptions job_codegen(const Job *j, const Options *o, int program) {
+  PassCtx flags = {.flags = o->flags};
   const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
   return (CgOptions){.target = j->target,
@@ -189,5 +185,5 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
                      .zero = o->zero.len ? zero : NULL,
                      .hash = j->hash.data[program],
                      .sources = j->sources,
-                     .min_blocks = flag_int(o, "min-blocks", 0)};
+                     .min_blocks = (int)pass_flag(&flags, "min-blocks", 0)};
 }

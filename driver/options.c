@@ -125,10 +125,9 @@ static void set_flag(Options *o, const char *text) {
   const char *key = off ? text + 3 : text;
   if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
   choice("-f", key, names);
-  if (eq && number(key, eq + 1) > INT32_MAX)
-    usage_error("-f%s: %s is too large", key, eq + 1);
-  const char *value = eq ? arena_str(o->arena, eq + 1) : off ? "0" : "1";
-  map_set(o->flags, key, (void *)(uintptr_t)value);
+  uint64_t value = eq ? number(key, eq + 1) : !off;
+  if (value > INT32_MAX) usage_error("-f%s: %s is too large", key, eq + 1);
+  map_set(o->flags, key, arena_printf(o->arena, "%llu", (unsigned long long)value));
 }
 
 // -d PASS,PASS: names from passes/passes.def.

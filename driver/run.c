@@ -7,6 +7,7 @@
 
 #include "driver/data.h"
 #include "driver/device.h"
+#include "driver/tell.h"
 
 typedef struct {
   Job *job;
@@ -14,6 +15,7 @@ typedef struct {
   RunData data;
   int64_t *blocks; // sampled blocks; NULL: all
   int nblocks;
+  Tell tell;
 } Run;
 
 double run_seconds(void) {
@@ -143,7 +145,7 @@ static void describe_shape(const Run *r, Buf *b) {
   }
 }
 
-static int compare_file(const Run *r, int i, const char *path, const void *got) {
+static int compare_file(Run *r, int i, const char *path, const void *got) {
   const Options *o = r->options;
   RtArray want = r->data.array[i];
   want.data = arena_alloc(o->arena, r->data.bytes[i] + 16);
@@ -160,12 +162,12 @@ static int compare_file(const Run *r, int i, const char *path, const void *got) 
     rt_diff_text(&text, &diff, &want);
     if (diff.wrong) status = EXIT_WRONG_PROGRAM;
   }
-  fprintf(status ? stderr : stdout, "%s: against %s: %s\n", name, path, buf_str(&text));
+  tell_output(&r->tell, name, path, status ? "failed" : "passed", buf_str(&text));
   buf_free(&text);
   return status;
 }
 
-static int compare_oracle(const Run *r, int i, const EmuArg *want, const void *got) {
+static int compare_oracle(Run *r, int i, const EmuArg *want, const void *got) {
   const Options *o = r->options;
   const RtArray *shape = &r->data.array[i];
   RtTolerance t = {.mask = r->blocks ? want->written : NULL};
@@ -179,8 +181,8 @@ static int compare_oracle(const Run *r, int i, const EmuArg *want, const void *g
   RtDiff diff = rt_compare(shape->type, count, got, want->data, &t);
   Buf text = {0};
   rt_diff_text(&text, &diff, shape);
-  fprintf(diff.wrong ? stderr : stdout, "%s: against the oracle: %s\n",
-          r->data.program->params.data[i].name, buf_str(&text));
+  tell_output(&r->tell, r->data.program->params.data[i].name, "the oracle",
+              diff.wrong ? "failed" : "passed", buf_str(&text));
   buf_free(&text);
   return diff.wrong ? EXIT_WRONG_PROGRAM : EXIT_OK;
 }
@@ -203,6 +205,10 @@ static int write_outputs(const Run *r, const EmuArg *got) {
   return status;
 }
 
+static void not_compared(Run *r, int i, const char *why) {
+  tell_output(&r->tell, r->data.program->params.data[i].name, "", "not compared", why);
+}
+
 static int compare_all(Run *r, const EmuArg *got) {
   const Program *p = r->data.program;
   Arena *a = r->options->arena;
@@ -215,10 +221,10 @@ static int compare_all(Run *r, const EmuArg *got) {
     if (path) {
       one = compare_file(r, i, path, got[i].data);
     } else if (!strcmp(r->options->device, "oracle")) {
-      printf("%s: not compared: this is the oracle's own\n", p->params.data[i].name);
+      not_compared(r, i, "this is the oracle's own");
       one = EXIT_OK;
     } else if (r->job->tile.data[0]->kernels.data[0]->level == LEVEL_THREAD) {
-      printf("%s: not compared: the oracle runs programs of tile level\n", p->params.data[i].name);
+      not_compared(r, i, "the oracle runs programs of tile level");
       one = EXIT_OK;
     } else {
       if (!want) {
@@ -230,15 +236,17 @@ static int compare_all(Run *r, const EmuArg *got) {
     }
     if (one) status = one;
   }
-  if (r->blocks)
+  if (r->blocks && !r->options->json)
     printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks,
            (long long)grid_blocks(r, p->kernels.data[0]));
   return status;
 }
 
 int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got) {
-  Run r = {.job = j, .options = o, .data = *d};
-  return compare_all(&r, got);
+  Run r = {.job = j, .options = o, .data = *d, .tell = {.json = o->json}};
+  int status = compare_all(&r, got);
+  buf_free(&r.tell.outputs);
+  return status;
 }
 
 // The tile program as written: nothing of it is lowered.
@@ -262,7 +270,7 @@ int drv_run(Job *j, const Options *o) {
     fputc('\n', stderr);
     return EXIT_USAGE;
   }
-  Run r = {.job = j, .options = o};
+  Run r = {.job = j, .options = o, .tell = {.json = o->json}};
   int status = data_make(&r.data, j->tile.data[0], o);
   if (status) return status;
   const Program *checked = oracle ? j->tile.data[0] : j->thread.data[0];
@@ -272,11 +280,16 @@ int drv_run(Job *j, const Options *o) {
   describe_shape(&r, &shape);
   double start = run_seconds();
   status = oracle ? oracle_alone(&r, got, &where) : device_run(j, o, &r.data, got, &where);
-  if (where.len)
+  double seconds = run_seconds() - start;
+  if (where.len && !o->json)
     printf("%s on %s: %s, %.3f s\n", j->tile.data[0]->symbol, buf_str(&where), buf_str(&shape),
-         run_seconds() - start);
+           seconds);
   fflush(stdout);
-  if (!status) status = run_compare(j, o, &r.data, got);
+  if (!status) status = compare_all(&r, got);
+  if (o->json)
+    tell_run(&r.tell, &r.data, buf_str(&where), seconds, r.blocks ? r.nblocks : -1,
+             grid_blocks(&r, r.data.program->kernels.data[0]), !status);
+  buf_free(&r.tell.outputs);
   int written = write_outputs(&r, got);
   buf_free(&shape);
   buf_free(&where);

@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-enum { MAX_NAMES = 24, MAX_NOTES = 4 };
+enum {
+  MAX_NAMES = 24,
+  MAX_NOTES = 4,
+  ERROR_STEPS = 5000, // what an error counts as: a loop that fails over and over ends
+};
 
 /* ------------------------------------------------------------------ hints of the site that fails
  */
@@ -178,6 +182,7 @@ void ev_no_key(Ev *ev, const Dict *d, Val key, Span at) {
 }
 
 void ev_context(Ev *ev, DiagId id, Span at) {
+  ev->steps += ERROR_STEPS;
   for (int i = 0; i < ev->hints.len; i++) {
     const struct Hint *h = &ev->hints.data[i];
     if (h->fix) diag_fix(ev->diags, h->at, h->text);

@@ -10,11 +10,6 @@
 #include "passes/passes.def"
 #undef PASS
 
-/* run.c */
-
-// The value of -fNAME (or `otherwise` when not given); -fno-NAME is 0.
-int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise);
-
 /* simplify.c */
 
 void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level

@@ -10,7 +10,7 @@ typedef struct {
   Arena *arena;
   Diags *diags;
   const Target *target;
-  Map *flags;       // -f: name -> char* value ("1", "0", or V); NULL when none
+  Map *flags;       // -f: name -> char* decimal number; NULL when none
   bool debug;       // -g: traps
   const char *dump; // -d: comma-separated pass names, or "all"; NULL none
   FILE *dump_to;
@@ -22,5 +22,7 @@ typedef struct {
 // Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a
 // failure there dies.
 bool passes_run(Program *p, PassCtx *c);
+// The value of -fNAME (or `otherwise` when not given); -fno-NAME is 0.
+int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise);
 
 #endif

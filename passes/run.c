@@ -31,7 +31,7 @@ static bool has_word(const char *list, const char *word) {
 
 int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise) {
   const char *v = c->flags ? map_get(c->flags, name) : NULL;
-  return v ? strtoll(v, NULL, 0) : otherwise;
+  return v ? strtoll(v, NULL, 10) : otherwise;
 }
 
 // What holds at a point of the pipeline: a comma-separated list of properties.

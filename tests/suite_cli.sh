@@ -44,6 +44,11 @@ case_status() {
   "$TLC" --help | grep -q -- --run || fail help
 }
 case_suggestions() {
+  for f in 010 0xa 10; do # one reading of numbers, wherever a flag is used
+    "$TLC" samples/gemm.tl -fmin-blocks=$f -o - | grep -o '__launch_bounds__([0-9, ]*)' > "$D/flag$f"
+  done
+  cmp -s "$D/flag0xa" "$D/flag10" || fail "-fmin-blocks=0xa is not 10"
+  grep -q ', 8)' "$D/flag010" || fail "-fmin-blocks=010 is not 8"
   "$TLC" --emmit=cu x.tl 2>&1 | grep -q "did you mean '--emit'" || fail "no suggestion for --emmit"
   "$TLC" -d lowre x.tl 2>&1 | grep -q "did you mean 'lower'" || fail "no suggestion for -d lowre"
   "$TLC" -fmin-blocks=4294967295 x.tl 2>&1 | grep -q 'too large' || fail "a count of blocks that no int holds"
@@ -449,6 +454,11 @@ case_json() {
 import json, sys
 d = json.loads(sys.stdin.readline())
 assert d["severity"] == "error" and d["range"]["start"]["line"] == 1 and d["id"].startswith("E"), d' || fail "JSON"
+  "$TLC" samples/gemm.tl -p M=128,N=128,K=64 --run --device=emu --json | python3 -c '
+import json, sys
+d, = map(json.loads, sys.stdin)
+assert d["passed"] is True and d["kernel"] == "matmul" and d["seconds"] > 0, d
+assert d["tensors"][0] == {"name": "A", "shape": [128, 64]} and d["outputs"][0]["result"] == "passed", d' || fail "run JSON"
   "$TLC" samples/gemm.tl --emit=manifest -o - | python3 -m json.tool > /dev/null || fail manifest
 }
 

@@ -30,6 +30,13 @@ static void check_tokens(const Tokens *t, uint32_t len) {
   REQUIRE(depth == 0, "INDENT without DEDENT");
 }
 
+// Prints what was said: every place and note is looked up.
+static void show(Diags *d) {
+  static FILE *nowhere;
+  if (!nowhere) nowhere = fopen("/dev/null", "w");
+  if (nowhere) diag_flush(d, nowhere);
+}
+
 static AstModule *parse(Arena *a, const char *text, size_t len, Buf *tree, Buf *printed) {
   Sources *s = src_new(a);
   uint32_t file = src_add(s, "fuzz.tl", text, len);
@@ -38,6 +45,7 @@ static AstModule *parse(Arena *a, const char *text, size_t len, Buf *tree, Buf *
   check_tokens(&t, src_get(s, file)->len);
   AstModule *m = ast_parse(a, d, file);
   REQUIRE((m != NULL) == (diag_errors(d) == 0), "a module or an error");
+  show(d);
   if (!m) return NULL;
   ast_dump(m, tree);
   ast_print(m, printed);
@@ -47,12 +55,14 @@ static AstModule *parse(Arena *a, const char *text, size_t len, Buf *tree, Buf *
 static void evaluate(const char *text, size_t len) {
   Arena *a = arena_new();
   Sources *s = src_new(a);
-  EvOptions o = {.arena = a, .diags = diag_new(a, s, (DiagOptions){0}), .configs = true};
+  DiagOptions form = {.format = len % 2 ? DIAG_JSON : DIAG_TEXT};
+  EvOptions o = {.arena = a, .diags = diag_new(a, s, form), .configs = true};
   o.file = src_add(s, "fuzz.tl", text, len);
   o.entry = "all";
   EvResult r = {0};
   bool ok = ev_compile(&o, &r);
   REQUIRE(ok == (diag_errors(o.diags) == 0), "programs or an error");
+  show(o.diags);
   Buf why = {0};
   for (int i = 0; ok && i < r.programs.len; i++)
     REQUIRE(ir_verify(r.programs.data[i], &why), buf_str(&why));
@@ -67,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool again = parse(a, buf_str(&printed), printed.len, &tree_again, &printed_again);
     REQUIRE(again, "printed text does not parse");
     REQUIRE(!strcmp(buf_str(&tree), buf_str(&tree_again)), "printed text has another tree");
+    REQUIRE(!strcmp(buf_str(&printed), buf_str(&printed_again)), "printed again, text differs");
     evaluate((const char *)data, size);
   }
   buf_free(&tree);
