@@ -301,7 +301,9 @@ case_exe() {
   "$TLC" samples/gemm_symbolic_m.tl --emit exe -o "$D/prog" || fail "--emit exe"
   "$D/prog" > /dev/null 2>&1; same $? 2
 }
-case_docs_current() { tools/gen-docs.sh check; }
+case_docs_current() { # the tables, and a place in docs/language.md for every word (the whole: suite docs)
+  tools/gen-docs.sh check && python3 tests/docs.py run words && python3 tests/docs.py run builtins
+}
 case_emulator_speed() { # 50 million multiply-adds a second, checks on
   [ -z "${TLC_SAN-}" ] || { echo "sanitizer build"; exit 77; }
   s=$("$TLC" --run --device=emu samples/gemm.tl -p M=512,N=512,K=512 | sed -n 's/.*, \([0-9.]*\) s$/\1/p')
