@@ -13,7 +13,8 @@ typedef struct {
   Touch touch;
   uint32_t op; // 0: the thread's own
   int thread;
-  const uint32_t *clock; // the thread's
+  bool warp;             // issued by the whole warp: every lane must be ordered
+  const uint32_t *clock; // the thread's, or the warp's meet
   // The writer, time and operation found to be visible last: most of a tile has the same.
   int ok_writer;
   uint32_t ok_time, ok_op;
@@ -100,7 +101,7 @@ static bool proxy_sees(const Visit *v, int thread, uint32_t time) {
 
 // A plain access of another thread at that time; writes must also be fenced for an operation.
 static void against(Visit *v, int64_t i, int thread, uint32_t time, Touch other, int at) {
-  if (thread != v->thread && v->clock[thread] < time) race(v, i, thread, other, at);
+  if ((v->warp || thread != v->thread) && v->clock[thread] < time) race(v, i, thread, other, at);
   else if (v->op && other != TOUCH_READ && !proxy_sees(v, thread, time)) unfenced(v, i, thread, at);
 }
 
@@ -113,11 +114,17 @@ static void settle(Visit *v, HCell *c) {
   c->time = time;
 }
 
+static bool op_done(const Visit *v, uint32_t op) {
+  for (int l = 0; l < (v->warp ? LANES : 1); l++)
+    if (!hb_op_done(v->e, op, v->thread + l, false)) return false;
+  return true;
+}
+
 static void against_write(Visit *v, HCell *c, int64_t i) {
   if (!c->written) return;
   if (c->op) {
     if (c->op == v->ok_op) return;
-    if (!hb_op_done(v->e, c->op, v->thread, false)) {
+    if (!op_done(v, c->op)) {
       unseen_write(v, i, &v->e->hb->ops.data[c->op]);
       return;
     }
@@ -313,6 +320,13 @@ void hb_touch_warp(Emu *e, const EBuf *b, int64_t at, int count) {
 
 void hb_async(Emu *e, const EBuf *b, int64_t at, int count, int lane, uint32_t op, Touch touch) {
   Visit v = visit(e, b, lane, op, touch);
+  run(&v, at, count);
+}
+
+void hb_async_warp(Emu *e, const EBuf *b, int64_t at, int count, uint32_t op) {
+  Visit v = visit(e, b, 0, op, TOUCH_READ);
+  v.warp = true;
+  v.clock = e->hb->meet;
   run(&v, at, count);
 }
 

@@ -72,6 +72,21 @@ void hb_fence(Emu *e, uint32_t mask, int space) {
   hb_tick(e);
 }
 
+// A lane's own accesses count by what the others have seen of them.
+void hb_meet(Emu *e) {
+  Hb *h = e->hb;
+  uint32_t *m = h->meet;
+  int first = hb_thread(e, 0);
+  memcpy(m, hb_clock(e, first), sizeof *m * (size_t)h->width);
+  m[first] = UINT32_MAX;
+  for (int l = 1; l < LANES; l++) {
+    const uint32_t *c = hb_clock(e, first + l);
+    uint32_t own = m[first + l];
+    for (int i = 0; i < h->width; i++) m[i] = m[i] < c[i] ? m[i] : c[i];
+    m[first + l] = own;
+  }
+}
+
 bool hb_ordered(const Emu *e, int thread, uint32_t time, int before) {
   return thread == before || hb_clock(e, before)[thread] >= time;
 }
@@ -124,6 +139,15 @@ static bool by_wait(const Emu *e, DoneKind kind, const AsyncOp *op, int by) {
   return hb_done_at(e, kind, op->thread, op->number, &time) && hb_ordered(e, op->thread, time, by);
 }
 
+// Each lane of the warp waited.
+static bool by_warp(const Emu *e, const AsyncOp *op, int by) {
+  uint32_t time;
+  if (!hb_done_at(e, DONE_WGMMA, op->thread, op->number, &time)) return false;
+  for (int l = 0; l < LANES; l++)
+    if (hb_ordered(e, op->thread + l, time, by)) return true;
+  return false;
+}
+
 static bool saw_phase(const Emu *e, int bar, uint32_t phases, int by) {
   return hb_clock(e, by)[3 * e->hb->nthreads + bar] >= phases;
 }
@@ -141,7 +165,7 @@ bool hb_op_done(const Emu *e, uint32_t handle, int by, bool shared) {
   case ASYNC_LOAD: return saw_phase(e, op->bar, op->number + 1, by);
   case ASYNC_BULK: return by_wait(e, shared ? DONE_BULK_READ : DONE_BULK, op, by);
   case ASYNC_CP: return by_wait(e, DONE_CP, op, by) || by_barrier(e, op, by);
-  case ASYNC_WGMMA: return by_wait(e, DONE_WGMMA, op, by);
+  case ASYNC_WGMMA: return by_warp(e, op, by);
   default: die("asynchronous operation of kind %d", (int)op->kind);
   }
 }
@@ -182,6 +206,7 @@ void hb_begin_kernel(Emu *e) {
   h->clock = NEWN(a, uint32_t, (size_t)h->nthreads * (size_t)h->width);
   h->now = NEWN(a, uint32_t, e->nwarps);
   h->join = hb_new_clock(e);
+  h->meet = hb_new_clock(e);
   for (int k = 0; k < DONE_KINDS; k++) {
     h->issued[k] = NEWN(a, uint32_t, h->nthreads);
     h->done[k] = NEWN(a, ProgressList, h->nthreads);

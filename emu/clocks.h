@@ -21,7 +21,7 @@ typedef enum {
   ASYNC_LOAD,  // into shared memory, completed by phase `number` of mbarrier `bar`
   ASYNC_BULK,  // from shared memory, in bulk group `number` of the thread
   ASYNC_CP,    // cp_async number `number` of the thread
-  ASYNC_WGMMA, // wgmma group `number` of the thread
+  ASYNC_WGMMA, // wgmma group `number` of the warp whose first thread it is
 } AsyncKind;
 
 typedef struct {
@@ -74,6 +74,7 @@ struct Hb {
   uint32_t *clock;          // nthreads * width
   uint32_t *now;            // by warp
   uint32_t *join;           // scratch
+  uint32_t *meet;                 // what all lanes of a warp have seen: hb_meet
   uint32_t run, kernel_run; // numbers of the running cluster, and of the kernel's first one
   VEC(AsyncOp) ops;
   VEC(Seen) seen;
@@ -100,6 +101,7 @@ void hb_release(Emu *e, uint32_t mask, uint32_t *into);
 void hb_acquire(Emu *e, uint32_t mask, const uint32_t *from);
 void hb_barrier(Emu *e, int first_warp, int nwarps); // all threads of these warps
 void hb_warp_barrier(Emu *e, uint32_t mask);
+void hb_meet(Emu *e); // makes `meet` the current warp's
 void hb_tick(Emu *e); // the current warp's time advances
 void hb_fence(Emu *e, uint32_t mask, int space);
 bool hb_ordered(const Emu *e, int thread, uint32_t time, int before); // that access, before's next
@@ -123,6 +125,8 @@ void hb_touch(Emu *e, const EBuf *b, int64_t at, int count, int lane, Touch touc
 void hb_touch_warp(Emu *e, const EBuf *b, int64_t at, int count); // read by all lanes together
 // The same by an asynchronous operation that the lane issues.
 void hb_async(Emu *e, const EBuf *b, int64_t at, int count, int lane, uint32_t op, Touch touch);
+// Read by one that the whole warp issues, whose hb_meet this is.
+void hb_async_warp(Emu *e, const EBuf *b, int64_t at, int count, uint32_t op);
 // Shared memory of another block of the cluster.
 void hb_async_in(Emu *e, const Block *in, const EBuf *b, int64_t at, int count, int lane,
                  uint32_t op, Touch touch);

@@ -62,6 +62,7 @@ typedef struct {
   bool changed; // written, updated or an asynchronous destination somewhere
   int bar_base; // mbarriers: slot of the first one among the block's; -1: data
   EMap *map;    // SC_MAP
+  int64_t wgmma; // local: 1 + first of a warp's WgReg; 0: no operand of wgmma
 } EBuf;
 
 static inline bool shadow_tracked(const EBuf *b) { return b->shadow->cell || b->shadow->hcell; }
@@ -107,6 +108,8 @@ typedef struct {
   LaneVals min, extent;
 } WarpFrame;
 
+typedef struct WgWarp WgWarp; // wgmma.h
+
 // Beyond WARP_AT_BARRIER: waits of clocked kernels. Those that retry have their instruction at pc.
 typedef enum {
   WARP_READY,
@@ -137,6 +140,7 @@ typedef struct {
   uint32_t waits_parity, cluster_phase;
   bool cluster_arrived;
   int max_regs, reg_changes; // registers a thread may use
+  WgWarp *wg; // NULL until its first wgmma op
 } Warp;
 
 // A named barrier of a block.
@@ -179,6 +183,7 @@ typedef struct {
   int cluster[3];
   int nbars; // mbarriers of a block
   VEC(EBuf *) shared;
+  int64_t wgmma_regs;             // elements that wgmma uses
 } EKernel;
 
 typedef struct {

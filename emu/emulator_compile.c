@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/tma.h"
+#include "emu/wgmma.h"
 
 typedef struct {
   Emu *e;
@@ -202,4 +203,5 @@ void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source) {
   k->code = b.code.data;
   k->ncode = b.code.len;
   number_barriers(k);
+  wgmma_compile(k);
 }

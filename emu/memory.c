@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/emulator.h"
+#include "emu/wgmma.h"
 
 #define EACH_LANE(i, mask)                                                                         \
   for (uint32_t left_ = (mask), i; left_ && (i = (uint32_t)__builtin_ctz(left_), 1);               \
@@ -41,8 +42,11 @@ uint32_t mem_aligned(Emu *e, const EBuf *b, const int64_t *at, int bytes, uint32
   return ok;
 }
 
-static bool register_ok(Emu *e, const EBuf *b, int64_t at, int count) {
-  if (at >= 0 && at + count <= b->elems) return true;
+static bool register_ok(Emu *e, const EBuf *b, int64_t at, int count, bool write) {
+  if (at >= 0 && at + count <= b->elems) {
+    if (b->wgmma) wgmma_touch(e, b, at, count, write);
+    return true;
+  }
   EMU_FAIL(&e->m, e->at, DIAG_EMU_REGISTER, e->at->span, b->buf->name, (long long)b->elems,
            (long long)(at < 0 ? at : at + count - 1));
   return false;
@@ -51,7 +55,7 @@ static bool register_ok(Emu *e, const EBuf *b, int64_t at, int count) {
 uint8_t *mem_registers(Emu *e, const ERegion *r, int count) {
   int64_t at = emu_eval_int(&e->m, r->min);
   if (r->buf->scope != SC_LOCAL) die("'%s' should be a register array", r->buf->buf->name);
-  return register_ok(e, r->buf, at, count) ? reg_at(e, r->buf, at) : NULL;
+  return register_ok(e, r->buf, at, count, r->kind != ARG_READ) ? reg_at(e, r->buf, at) : NULL;
 }
 
 void mem_lanes(Emu *e, const Node *x, uint32_t mask, int64_t *out) {
@@ -89,7 +93,7 @@ static void mark_written(const EBuf *b, int64_t at, int count) {
 static void load_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, int n, Val *out) {
   if (x->uniform || n == 1) {
     int64_t at = emu_eval_int(&e->m, x);
-    if (!register_ok(e, b, at, 1)) memset(out, 0, sizeof *out * (size_t)n);
+    if (!register_ok(e, b, at, 1, false)) memset(out, 0, sizeof *out * (size_t)n);
     else if (n == LANES) emu_read_run(b->stored, reg_at(e, b, at), LANES, out);
     else out[0] = emu_read(b->stored, reg_at(e, b, at), e->m.pick);
     return;
@@ -98,7 +102,7 @@ static void load_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, int 
   mem_lanes(e, x, mask, at);
   memset(out, 0, sizeof *out * LANES);
   EACH_LANE(i, mask)
-    if (register_ok(e, b, at[i], 1)) out[i] = emu_read(b->stored, reg_at(e, b, at[i]), i);
+    if (register_ok(e, b, at[i], 1, false)) out[i] = emu_read(b->stored, reg_at(e, b, at[i]), i);
 }
 
 void emu_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err) {
@@ -124,7 +128,7 @@ void emu_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double 
 static void store_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, const Val *v) {
   if (x->uniform) {
     int64_t at = emu_eval_int(&e->m, x);
-    if (!register_ok(e, b, at, 1)) return;
+    if (!register_ok(e, b, at, 1, true)) return;
     if (mask == ALL_LANES) {
       emu_write_run(b->stored, reg_at(e, b, at), LANES, v);
       return;
@@ -135,7 +139,7 @@ static void store_local(Emu *e, const EBuf *b, const Node *x, uint32_t mask, con
   int64_t at[LANES];
   mem_lanes(e, x, mask, at);
   EACH_LANE(i, mask)
-    if (register_ok(e, b, at[i], 1)) emu_write(b->stored, reg_at(e, b, at[i]), i, v[i]);
+    if (register_ok(e, b, at[i], 1, true)) emu_write(b->stored, reg_at(e, b, at[i]), i, v[i]);
 }
 
 void warp_store(Emu *e, const Instr *in) {
@@ -208,7 +212,7 @@ void warp_vmov(Emu *e, const Instr *in) {
   ok &= mem_aligned(e, mem->buf, at, bytes_of(mem->buf, count), ok);
   touch_lanes(e, mem->buf, at, count, ok, load ? TOUCH_READ : TOUCH_WRITE);
   EACH_LANE(i, ok) {
-    if (!register_ok(e, local->buf, reg[i], count)) continue;
+    if (!register_ok(e, local->buf, reg[i], count, load)) continue;
     move_lane(e, mem->buf, at[i], local->buf, reg[i], count, i, load);
     if (!load) mark_written(mem->buf, at[i], count);
   }
@@ -300,7 +304,7 @@ void warp_vatomic(Emu *e, const Instr *in) {
   ok &= mem_aligned(e, b, at, bytes_of(b, count), ok);
   touch_lanes(e, b, at, count, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok) {
-    if (!register_ok(e, local, reg[i], count)) continue;
+    if (!register_ok(e, local, reg[i], count, false)) continue;
     for (int k = 0; k < count; k++) {
       Val v = emu_read(local->stored, reg_at(e, local, reg[i] + k), i);
       update(b, at[i] + k, (AtomicFn)in->i[0], emu_cast(b->type, local->type, v));

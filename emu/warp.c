@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/clocks.h"
+#include "emu/wgmma.h"
 
 static void set_let(Emu *e, const Instr *in) {
   int slot = in->slot >> 1;
@@ -146,6 +147,13 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_STMATRIX:
     if (together(e, in, ALL_LANES)) warp_stmatrix(e, in);
     break;
+  case OP_WGMMA_DESC:
+  case OP_WGMMA:
+  case OP_WGMMA_FENCE:
+  case OP_WGMMA_COMMIT:
+  case OP_WGMMA_WAIT:
+    if (together(e, in, ALL_LANES)) wgmma_op(e, in);
+    break;
   default: warp_sm90(e, in);
   }
 }
@@ -171,7 +179,10 @@ static void step(Emu *e, const Instr *in) {
     e->m.pick = __builtin_ctz(w->mask);
     run_op(e, in);
     break;
-  case IN_END: w->state = WARP_DONE; break;
+  case IN_END:
+    w->state = WARP_DONE;
+    wgmma_end(e);
+    break;
   }
 }
 

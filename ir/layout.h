@@ -85,6 +85,43 @@ Layout *layout_mma_c(Arena *a, int m, int n, int bits, int wm, int wn, bool pair
 Layout *layout_mma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn);
 Layout *layout_mma_b(Arena *a, int n, int k, int bits, bool trans, int wm, int wn);
 
+/* layout_wgmma.c: operands of wgmma over wm x wn warpgroups, the m index fastest; each owns a
+   contiguous block of M / wm rows and N / wn columns */
+
+// C of M x N: m64 micro tiles; registers (tile_m * tiles_n8 + tile_n8) * 4 + c, in elements: an
+// instruction's run of n / 2 registers starts at (tile_m * tiles_n8 + first tile_n8) * 4.
+Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn);
+// A of M x K (K x M when trans) in registers, atoms of 64 x (256 / bits): registers (tile_m *
+// tiles_k + tile_k) * (128 / bits) + a; replicated over wn. K is rounded up to the atom.
+Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn);
+
+// Where index x of a matrix adds to its start: x / width * panel + x % width * pitch bytes, before
+// the swizzle; x a multiple of `step`. width is the extent where there is one panel.
+typedef struct {
+  int64_t extent, width, panel, pitch, step;
+} WgmmaAxis;
+
+// A shared tile as wgmma descriptors see it.
+typedef struct {
+  bool mn_major;    // stored along M or N: the instruction's trans bit
+  int swizzle;      // B of the pattern, as Layout.swizzle
+  int64_t lbo, sbo; // bytes
+  int bits;         // of an element
+  int align;        // bytes that the tile's address is a multiple of
+  WgmmaAxis mn, k;
+} WgmmaTile;
+
+// The last two dimensions of a shared layout as M or N by K (K by M or N when mn_major). False when
+// no descriptor expresses it.
+bool layout_wgmma_tile(const Layout *l, bool mn_major, WgmmaTile *t);
+// Bytes from the tile's start to that of the matrix that an instruction reads at (mn, k): `extent`
+// of M (64) or N, 256 / bits of K. -1: it is not within the tile, or no descriptor starts there.
+int64_t layout_wgmma_start(const WgmmaTile *t, int64_t mn, int64_t k, int extent);
+uint32_t layout_wgmma_hi(const WgmmaTile *t); // bits 32-63 of its descriptors
+// Bits 0-31 of the descriptor of the matrix at this byte of shared memory.
+uint32_t layout_wgmma_lo(const WgmmaTile *t, int64_t byte);
+bool layout_wgmma_n(int n, bool integer); // is there an instruction of n columns?
+
 /* layout_eval.c */
 
 int64_t layout_regs(const Layout *l);  // elements a thread holds (iterations it runs)

@@ -17,6 +17,7 @@ static const VerifyCheck checks[] = {
   {"flat", LEVEL_THREAD, "types", NULL, check_flat, NULL, NULL},
   {"operands", LEVEL_THREAD, "flat", NULL, NULL, check_operands, NULL},
   {"commits", LEVEL_THREAD, "names", NULL, NULL, check_commits, NULL},
+  {"warpgroups", LEVEL_THREAD, "names", NULL, NULL, check_warpgroups, NULL},
   {"registers", LEVEL_THREAD, "flat", NULL, NULL, check_fragments, NULL},
   {"shared", LEVEL_THREAD, "flat", NULL, check_shared_memory, NULL, NULL},
   {"launch", LEVEL_BOTH, "structure", NULL, check_launch, NULL, NULL},
@@ -90,24 +91,29 @@ static void set(PtrMap *m, Var *var, bool on) { ptrmap_set(m, var, on ? var : NU
 static void visit(Verify *v, const VerifyCheck *c, Stmt *s);
 
 static void visit_loop(Verify *v, const VerifyCheck *c, Stmt *s) {
-  bool varies = false, steady = s->u.loop.loop == LOOP_UNROLL || s->u.loop.loop == LOOP_VECTORIZED;
+  bool varies = false, splits = false;
+  bool steady = s->u.loop.loop == LOOP_UNROLL || s->u.loop.loop == LOOP_VECTORIZED;
   for (int i = 0; i < s->u.loop.nvars; i++) {
     varies |= verify_varies(v, s->u.loop.min[i]) || verify_varies(v, s->u.loop.extent[i]);
+    splits |= verify_splits(v, s->u.loop.min[i]) || verify_splits(v, s->u.loop.extent[i]);
     steady &= verify_steady(v, s->u.loop.min[i]) && verify_steady(v, s->u.loop.extent[i]);
   }
   for (int i = 0; i < s->u.loop.nvars; i++) {
     set(v->scope, s->u.loop.var[i], true);
     set(v->varying, s->u.loop.var[i], varies || s->u.loop.loop == LOOP_PARALLEL);
+    set(v->splitting, s->u.loop.var[i], splits || s->u.loop.loop == LOOP_PARALLEL);
     set(v->steady, s->u.loop.var[i], steady);
   }
   int loops = v->loops, parallel = s->u.loop.loop == LOOP_PARALLEL;
   v->divergent += varies;
   v->loops = parallel ? 0 : loops + 1;
   v->parallel += parallel;
+  v->split += splits;
   visit(v, c, s->u.loop.body);
   v->loops = loops;
   v->parallel -= parallel;
   v->divergent -= varies;
+  v->split -= splits;
   for (int i = 0; i < s->u.loop.nvars; i++) set(v->scope, s->u.loop.var[i], false);
 }
 
@@ -118,6 +124,7 @@ static void visit_block(Verify *v, const VerifyCheck *c, Stmt *s) {
     if (t->kind != ST_LET) continue;
     set(v->scope, t->u.let.var, true);
     set(v->varying, t->u.let.var, verify_varies(v, t->u.let.value));
+    set(v->splitting, t->u.let.var, verify_splits(v, t->u.let.value));
     set(v->steady, t->u.let.var, verify_steady(v, t->u.let.value));
   }
   for (int i = 0; i < s->u.block.len; i++) {
@@ -137,11 +144,13 @@ static void visit(Verify *v, const VerifyCheck *c, Stmt *s) {
   case ST_BLOCK: visit_block(v, c, s); break;
   case ST_FOR: visit_loop(v, c, s); break;
   case ST_IF: {
-    int varies = verify_varies(v, s->u.branch.cond);
+    int varies = verify_varies(v, s->u.branch.cond), splits = verify_splits(v, s->u.branch.cond);
     v->divergent += varies;
+    v->split += splits;
     visit(v, c, s->u.branch.yes);
     if (s->u.branch.no) visit(v, c, s->u.branch.no);
     v->divergent -= varies;
+    v->split -= splits;
     break;
   }
   default: break;
@@ -157,7 +166,8 @@ static void enter_kernel(Verify *v, const Kernel *k) {
   v->known = ptrmap_new(v->arena);
   v->steady = ptrmap_new(v->arena);
   v->varying = ptrmap_new(v->arena);
-  v->divergent = v->loops = v->parallel = 0;
+  v->splitting = ptrmap_new(v->arena);
+  v->divergent = v->split = v->loops = v->parallel = 0;
   for (int i = 0; i < p->sizes.len; i++) set(v->scope, p->sizes.data[i], true);
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
@@ -172,6 +182,7 @@ static void enter_kernel(Verify *v, const Kernel *k) {
   if (k && k->thread) {
     set(v->scope, k->thread, true);
     set(v->varying, k->thread, true);
+    set(v->splitting, k->thread, true);
   }
   for (int i = 0; k && i < k->buffers.len; i++)
     ptrmap_set(v->known, k->buffers.data[i], k->buffers.data[i]);

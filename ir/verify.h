@@ -21,6 +21,8 @@ typedef struct {
   int loops;       // enclosing loops up to the innermost parallel one: what a jump may leave
   int parallel;    // enclosing parallel loops
   int divergent;   // enclosing branches and loops that depend on the thread
+  PtrMap *splitting; // variables whose value may differ within a warpgroup
+  int split;         // enclosing branches and loops that may split one
 } Verify;
 
 typedef struct {
@@ -68,5 +70,11 @@ void verify_sm90_operands(Verify *v, Stmt *s);
 void check_launch(Verify *v);
 void check_maps(Verify *v);
 void check_barriers(Verify *v);
+
+/* verify_wgmma.c */
+
+void verify_wgmma_operands(Verify *v, Stmt *s);
+void check_warpgroups(Verify *v, Stmt *s);
+bool verify_splits(Verify *v, Expr *x); // may differ within a warpgroup, as far as variables tell
 
 #endif

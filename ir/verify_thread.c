@@ -202,7 +202,7 @@ void check_operands(Verify *v, Stmt *s) {
   case OP_ASYNC_WAIT:
     if (attribute(s, "pending") < 0) verify_fail(v, "a wait for less than nothing");
     break;
-  default: verify_sm90_operands(v, s);
+  default: verify_sm90_operands(v, s); verify_wgmma_operands(v, s);
   }
 }
 
@@ -217,13 +217,16 @@ void check_commits(Verify *v, Stmt *s) {
 
 void check_fragments(Verify *v, Stmt *s) {
   if (s->kind != ST_OP) return;
-  if (s->u.op.op != OP_MMA && s->u.op.op != OP_LDMATRIX && s->u.op.op != OP_STMATRIX &&
-      s->u.op.op != OP_BYTE_PERM) return;
+  switch (s->u.op.op) {
+  case OP_MMA: case OP_LDMATRIX: case OP_STMATRIX: case OP_BYTE_PERM: case OP_WGMMA: case OP_WGMMA_FENCE:
+  case OP_WGMMA_WAIT: case OP_WGMMA_DESC: break;
+  default: return;
+  }
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
     const Region *r = s->u.op.arg[i].region;
-    if (!arg_is_region(kind) || r->buf->scope != SC_LOCAL) continue;
+    if (!arg_is_region(kind) || !r || r->buf->scope != SC_LOCAL) continue;
     int64_t min, size, n;
     if (!verify_steady(v, r->min[0]))
       verify_fail(v, "registers of %s by a run-time index", r->buf->name);
