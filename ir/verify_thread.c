@@ -202,7 +202,9 @@ void check_operands(Verify *v, Stmt *s) {
   case OP_ASYNC_WAIT:
     if (attribute(s, "pending") < 0) verify_fail(v, "a wait for less than nothing");
     break;
-  default: verify_sm90_operands(v, s); verify_wgmma_operands(v, s);
+  default:
+    verify_sm90_operands(v, s);
+    verify_wgmma_operands(v, s);
   }
 }
 
@@ -218,8 +220,8 @@ void check_commits(Verify *v, Stmt *s) {
 void check_fragments(Verify *v, Stmt *s) {
   if (s->kind != ST_OP) return;
   switch (s->u.op.op) {
-  case OP_MMA: case OP_LDMATRIX: case OP_STMATRIX: case OP_BYTE_PERM: case OP_WGMMA: case OP_WGMMA_FENCE:
-  case OP_WGMMA_WAIT: case OP_WGMMA_DESC: break;
+  case OP_MMA: case OP_LDMATRIX: case OP_STMATRIX: case OP_BYTE_PERM: case OP_WGMMA:
+  case OP_WGMMA_FENCE: case OP_WGMMA_WAIT: case OP_WGMMA_DESC: break;
   default: return;
   }
   const OpInfo *info = op_info(s->u.op.op);
