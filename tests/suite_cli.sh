@@ -244,6 +244,43 @@ C
   "$D/prog"; same $? 0
   "$TLC" $f --emit exe -o "$D/exe" || fail "--emit exe"
 }
+case_entries() { # several kernels in one file: one of them, or each, workspaces included
+  cat > "$D/two.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def scaled(N=64, by=2):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        W = T.alloc_global((N,), "float32")
+        with T.Kernel(N, threads=32) as i:
+            W[i] = A[i] * by
+        with T.Kernel(N, threads=32) as i:
+            B[i] = W[i]
+    return main
+
+m = T.dynamic("m")
+
+@T.prim_func
+def reversed_rows(A: T.Tensor((m, 8), "float16"), B: T.Tensor((m, 8), "float16")):
+    W = T.alloc_global((m, 8), "float16")
+    with T.Kernel(m, threads=32) as i:
+        for j in T.Parallel(8):
+            W[i, j] = A[i, j]
+    with T.Kernel(m, threads=32) as i:
+        for j in T.Parallel(8):
+            B[i, j] = W[m - 1 - i, j]
+END
+  "$TLC" "$D/two.tl" -o "$D/x.cu" > "$D/log" 2>&1; same $? 1
+  "$TLC" --run --device=emu "$D/two.tl" --entry scaled -p N=33 > /dev/null || fail "--entry scaled"
+  "$TLC" --run --device=emu "$D/two.tl" --entry reversed_rows -p m=5 > /dev/null || fail "--entry reversed_rows"
+  "$TLC" "$D/two.tl" --entry all -o "$D/two.cu" --header "$D/two.h" --manifest "$D/two.json" || fail "--entry all"
+  same "$(grep -c '^size_t' "$D/two.h")" 2
+  same "$(sed -n 's/.*"symbol": "\(.*\)",/\1/p' "$D/two.json" | tr '\n' ' ')" "scaled reversed_rows "
+  need nvcc
+  nvcc -std=c++17 -arch=sm_80 -Xcompiler -Wall,-Wextra,-Werror -c "$D/two.cu" -o "$D/two.o" || fail nvcc
+}
 case_header_roles() { # what a tensor holds before the call matters only where it does
   "$TLC" tests/cases/kernels_param.tl --emit=header -o "$D/h" || fail emit
   grep -q '^   M: .*; written, then read by later' "$D/h" ||
