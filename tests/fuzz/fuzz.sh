@@ -17,9 +17,9 @@ front() {
   # shellcheck disable=SC2086
   if clang $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
        -o "$out/front" $sources -lm 2> "$out/clang.log"; then
-    "$out/front" -max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024 \
+    "$out/front" -max_total_time="$seconds" -max_len=4096 -timeout=15 -rss_limit_mb=1024 \
       -dict=tests/fuzz/tl.dict -artifact_prefix="$out/" \
-      "$out/corpus" samples tests/parser tests/cases tests/diag tests/wrong
+      "$out/corpus" samples tests/parser tests/cases tests/diag tests/eval tests/wrong
     return
   fi
   echo "fuzz: no libFuzzer ($out/clang.log), so the harness's own mutations"
@@ -27,7 +27,7 @@ front() {
   ${CC:-cc} $flags -DFUZZ_MAIN -fsanitize=address,undefined -fno-sanitize-recover=all \
     -o "$out/front" $sources -lm || return 1
   FUZZ_KEEP=$out/input "$out/front" "$seconds" samples/*.tl tests/parser/*.tl tests/cases/*.tl \
-    tests/diag/*.tl tests/wrong/*.tl || { echo "fuzz: the input is $out/input"; return 1; }
+    tests/diag/*.tl tests/eval/*.tl tests/wrong/*.tl || { echo "fuzz: the input is $out/input"; return 1; }
 }
 
 status=0

@@ -52,13 +52,14 @@ static AstModule *parse(Arena *a, const char *text, size_t len, Buf *tree, Buf *
   return m;
 }
 
-static void evaluate(const char *text, size_t len) {
+static void evaluate(const char *text, size_t len, bool list) {
   Arena *a = arena_new();
   Sources *s = src_new(a);
   DiagOptions form = {.format = len % 2 ? DIAG_JSON : DIAG_TEXT};
   EvOptions o = {.arena = a, .diags = diag_new(a, s, form), .configs = true};
   o.file = src_add(s, "fuzz.tl", text, len);
-  o.entry = "all";
+  o.entry = list ? NULL : "all";
+  o.list = list; // follows host code, too
   EvResult r = {0};
   bool ok = ev_compile(&o, &r);
   REQUIRE(ok == (diag_errors(o.diags) == 0), "programs or an error");
@@ -78,7 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     REQUIRE(again, "printed text does not parse");
     REQUIRE(!strcmp(buf_str(&tree), buf_str(&tree_again)), "printed text has another tree");
     REQUIRE(!strcmp(buf_str(&printed), buf_str(&printed_again)), "printed again, text differs");
-    evaluate((const char *)data, size);
+    evaluate((const char *)data, size, false);
+    evaluate((const char *)data, size, true);
   }
   buf_free(&tree);
   buf_free(&printed);
