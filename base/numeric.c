@@ -124,6 +124,17 @@ uint8_t num_e5m2_from_f32(float x, bool satfinite) { return num_e5m2_from_f64(x,
 
 float num_e5m2_to_f32(uint8_t b) { return num_f16_to_f32((uint16_t)(b << 8)); }
 
+/* fp4 */
+
+uint8_t num_e2m1_from_f64(double x) {
+  uint64_t u = num_f64_bits(x), magnitude = u & ~(UINT64_C(1) << 63);
+  if (is_nan64(magnitude)) return 7;
+  uint32_t bits = round_magnitude(magnitude, 1, 1);
+  return (uint8_t)((bits < 7 ? bits : 7) | (u >> 63) << 3);
+}
+
+float num_e2m1_to_f32(uint8_t b) { return with_sign(widen(b & 7, 1, 1), b & 8); }
+
 /* tf32 */
 
 float num_tf32_from_f32(float x) {

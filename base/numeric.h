@@ -35,6 +35,9 @@ float num_e4m3_to_f32(uint8_t b);
 uint8_t num_e5m2_from_f32(float x, bool satfinite);
 uint8_t num_e5m2_from_f64(double x, bool satfinite);
 float num_e5m2_to_f32(uint8_t b);
+// e2m1 (fp4): no infinity, no NaN: both become the largest value, 6; the low four bits.
+uint8_t num_e2m1_from_f64(double x);
+float num_e2m1_to_f32(uint8_t b);
 
 // Nearest, ties away from zero, as PTX cvt.rna.tf32.f32; may overflow to infinity.
 float num_tf32_from_f32(float x);

@@ -21,6 +21,7 @@ double emu_round(DType t, double x) {
   case DT_TF32: return (double)num_tf32_from_f32(f32_of(x));
   case DT_E4M3: return (double)num_e4m3_to_f32(num_e4m3_from_f64(x, true));
   case DT_E5M2: return (double)num_e5m2_to_f32(num_e5m2_from_f64(x, true));
+  case DT_E2M1: return (double)num_e2m1_to_f32(num_e2m1_from_f64(x));
   default: return x;
   }
 }
@@ -49,6 +50,7 @@ static int fraction_bits(DType t) {
   case DT_BF16: return 7;
   case DT_E4M3: return 3;
   case DT_E5M2: return 2;
+  case DT_E2M1: return 1;
   default: return 0;
   }
 }
@@ -59,6 +61,7 @@ static int min_exponent(DType t) {
   case DT_F16: return -14;
   case DT_E4M3: return -6;
   case DT_E5M2: return -14;
+  case DT_E2M1: return 0;
   default: return -126;
   }
 }
@@ -106,6 +109,7 @@ Val emu_cast(DType to, DType from, Val v) {
 }
 
 Val emu_poison(DType t) {
+  if (t == DT_E2M1) return emu_float(6);
   if (dt_is_float(t)) return emu_float(t == DT_E4M3 || t == DT_E5M2 ? 240 : (double)NAN);
   return emu_int(emu_wrap(t, 0x5bad5bad5bad5bad));
 }
@@ -166,6 +170,7 @@ void emu_write_run(DType t, void *base, int n, const Val *values) {
 Val emu_read(DType t, const void *base, int64_t i) {
   if (dt_bits(t) == 4) {
     int nibble = ((const uint8_t *)base)[i / 2] >> (i % 2 * 4) & 15;
+    if (t == DT_E2M1) return emu_float((double)num_e2m1_to_f32((uint8_t)nibble));
     return emu_int(emu_wrap(t, nibble));
   }
   Val v;
@@ -177,7 +182,8 @@ void emu_write(DType t, void *base, int64_t i, Val v) {
   if (dt_bits(t) == 4) {
     uint8_t *p = (uint8_t *)base + i / 2;
     int shift = (int)(i % 2 * 4);
-    *p = (uint8_t)((*p & ~(15 << shift)) | (int)(v.i & 15) << shift);
+    int nibble = t == DT_E2M1 ? num_e2m1_from_f64(v.f) : (int)(v.i & 15);
+    *p = (uint8_t)((*p & ~(15 << shift)) | nibble << shift);
     return;
   }
   emu_write_run(t, (char *)base + i * (dt_bits(t) / 8), 1, &v);

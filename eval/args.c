@@ -96,8 +96,6 @@ DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise) {
             near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
   }
   if (!val_dtype(ev, c->arg[i], &t)) bad(ev, c, i, "a dtype such as T.float16 or \"float16\"");
-  if (dt_bits(t) < 8)
-    ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], arena_printf(ev->arena, "the dtype %s", dt_name(t)));
   return t;
 }
 

@@ -116,7 +116,7 @@ static Val dev_pow(Ev *ev, Val a, Val b, Span at) {
 
 // A type without arithmetic of its own computes in float32.
 static Expr *computable(Ev *ev, Expr *x) {
-  if (dt_is_float(x->type) && (dt_bits(x->type) == 8 || x->type == DT_TF32))
+  if (dt_is_float(x->type) && (dt_bits(x->type) <= 8 || x->type == DT_TF32))
     return ex_cast(ev->arena, DT_F32, x);
   return x;
 }

@@ -130,7 +130,12 @@ Val t_bitnot(Ev *ev, Call *c) { return ev_unary(ev, AST_OP_INVERT, c->arg[0], c-
 
 // T.cast(value, dtype) and T.Cast(dtype, value); either order is understood.
 Val t_cast(Ev *ev, Call *c) {
-  for (int i = 2; i < 5; i++) arg_refuse(ev, c, i, "T.cast with a rounding mode");
+  const char *round = arg_str(ev, c, 2, "");
+  if (*round && strcmp(round, "rn"))
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[2],
+            arena_printf(ev->arena, "T.cast with round=\"%s\"", round));
+  if (!arg_bool(ev, c, 3, true)) ev_fail(ev, DIAG_UNSUPPORTED, c->at[3], "T.cast with sat=False");
+  arg_refuse(ev, c, 4, "T.cast with rbits");
   int v = !strcmp(c->fn->name, "Cast");
   if (dev_ok(c->arg[!v]) && !dev_ok(c->arg[v])) v = !v;
   DType t = arg_dtype(ev, c, !v, DT_F32);
@@ -140,7 +145,7 @@ Val t_cast(Ev *ev, Call *c) {
 
 Val tl_dtype(Ev *ev, Call *c) { return v_dtype(arg_dtype(ev, c, 0, DT_F32)); }
 
-static bool has_infinity(DType t) { return dt_is_float(t) && t != DT_E4M3; }
+static bool has_infinity(DType t) { return dt_is_float(t) && t != DT_E4M3 && t != DT_E2M1; }
 
 Val t_infinity(Ev *ev, Call *c) {
   DType t = arg_dtype(ev, c, 0, DT_F32);
@@ -154,6 +159,7 @@ static double float_max(DType t) {
   case DT_F16: return 65504;
   case DT_BF16: return ldexp(255, 120);
   case DT_E4M3: return 448;
+  case DT_E2M1: return 6;
   case DT_E5M2: return 57344;
   case DT_TF32: return ldexp(2047, 117);
   case DT_F32: return ldexp(16777215, 104);

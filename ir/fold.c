@@ -20,6 +20,7 @@ double fold_round(DType t, double v) {
   case DT_F16: return num_f16_to_f32(num_f16_from_f64(v));
   case DT_BF16: return num_bf16_to_f32(num_bf16_from_f64(v));
   case DT_E4M3: return num_e4m3_to_f32(num_e4m3_from_f64(v, true));
+  case DT_E2M1: return num_e2m1_to_f32(num_e2m1_from_f64(v));
   case DT_E5M2: return num_e5m2_to_f32(num_e5m2_from_f64(v, true));
   case DT_TF32: return num_tf32_from_f32((float)v);
   case DT_F32: return (float)v;
@@ -96,7 +97,7 @@ bool fold_int(BinOp op, DType t, int64_t x, int64_t y, int64_t *out) {
 
 bool fold_float(BinOp op, DType t, double x, double y, double *out) {
   double r;
-  if (t == DT_TF32 || dt_bits(t) == 8) return false; // no arithmetic of their own
+  if (t == DT_TF32 || dt_bits(t) <= 8) return false; // no arithmetic of their own
   switch (op) {
   case BIN_ADD: r = x + y; break;
   case BIN_SUB: r = x - y; break;

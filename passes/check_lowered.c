@@ -52,7 +52,10 @@ static void refuse(Search *s, Span at, const char *what) {
 
 static void see_node(void *ctx, Expr *x) {
   Search *s = ctx;
-  if (x->kind == EX_BITCAST) refuse(s, x->span.file ? x->span : s->span, "T.reinterpret");
+  Span at = x->span.file ? x->span : s->span;
+  if (x->kind == EX_BITCAST) refuse(s, at, "T.reinterpret");
+  else if (!*dt_cuda(x->type) && x->kind != EX_LOAD)
+    refuse(s, at, arena_printf(s->k->c->arena, "a value of type %s", dt_name(x->type)));
 }
 
 static void see_slot(void *ctx, Expr **slot) { ex_walk(*slot, see_node, ctx); }

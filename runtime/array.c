@@ -66,6 +66,7 @@ double rt_get(RtType t, const void *data, int64_t i) {
   case RT_F16: return (double)num_f16_to_f32((uint16_t)get_int(RT_U16, data, i));
   case RT_BF16: return (double)num_bf16_to_f32((uint16_t)get_int(RT_U16, data, i));
   case RT_E4M3: return (double)num_e4m3_to_f32((uint8_t)get_int(RT_U8, data, i));
+  case RT_E2M1: return (double)num_e2m1_to_f32((uint8_t)get_int(RT_U4, data, i));
   case RT_E5M2: return (double)num_e5m2_to_f32((uint8_t)get_int(RT_U8, data, i));
   case RT_TF32:
   case RT_F32: return (double)get_f32(data, i);
@@ -89,6 +90,7 @@ static uint64_t bits_of_double(RtType t, double value) {
   case RT_F16: return num_f16_from_f64(value);
   case RT_BF16: return num_bf16_from_f64(value);
   case RT_E4M3: return num_e4m3_from_f64(value, true);
+  case RT_E2M1: return num_e2m1_from_f64(value);
   case RT_E5M2: return num_e5m2_from_f64(value, true);
   case RT_TF32: return num_f32_bits(num_tf32_from_f32((float)value));
   case RT_F32: return num_f32_bits((float)value);

@@ -24,6 +24,8 @@ TLC = os.environ.get("TLC", "build/tlc")
 DEVICE = os.environ.get("TLC_DEVICE", "emu")
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "bool": np.bool_}
 TYPES.update({"tfloat32": np.float32, "bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8})
+HALVES = ("int4", "uint4", "float4_e2m1fn")  # two to a byte, the even index in the low bits
+TYPES.update({name: np.uint8 for name in HALVES})
 TYPES.update({f"{u}int{b}": getattr(np, f"{u}int{b}") for u in ("", "u") for b in (8, 16, 32, 64)})
 
 
@@ -108,6 +110,8 @@ def make_inputs(path, facts, values, folder, names):
             files += ["--out", file]
             continue
         data = rng.integers(0 if dtype == np.bool_ else -4, 5, shape).astype(dtype)
+        if p["dtype"] in HALVES:
+            data = rng.integers(0, 256, shape).astype(dtype)
         if p["name"] in own:
             data = np.array(eval(own[p["name"]], names)).astype(dtype).reshape(shape)
         np.save(f"{folder}/{p['name']}.npy", data)
@@ -117,7 +121,10 @@ def make_inputs(path, facts, values, folder, names):
 
 
 def shape_of(param, values):
-    return [s if isinstance(s, int) else int(eval(str(s), {}, dict(values))) for s in param["shape"]]
+    shape = [s if isinstance(s, int) else int(eval(str(s), {}, dict(values))) for s in param["shape"]]
+    if param["dtype"] in HALVES:
+        shape[-1] //= 2
+    return shape
 
 
 def run(case):
