@@ -27,11 +27,11 @@ struct RtKernel {
 };
 
 static const char *const c_types[RT_TYPE_COUNT] = {
-    [RT_BOOL] = "bool",    [RT_I4] = "int8_t",    [RT_U4] = "uint8_t",    [RT_I8] = "int8_t",
-    [RT_U8] = "uint8_t",   [RT_I16] = "int16_t",  [RT_U16] = "uint16_t",  [RT_I32] = "int32_t",
-    [RT_U32] = "uint32_t", [RT_I64] = "int64_t",  [RT_U64] = "uint64_t",  [RT_E4M3] = "uint8_t",
-    [RT_E2M1] = "uint8_t", [RT_E5M2] = "uint8_t", [RT_F16] = "uint16_t", [RT_BF16] = "uint16_t", [RT_TF32] = "float",
-    [RT_F32] = "float",    [RT_F64] = "double",
+    [RT_BOOL] = "bool",    [RT_I4] = "int8_t",    [RT_U4] = "uint8_t",   [RT_I8] = "int8_t",
+    [RT_U8] = "uint8_t",   [RT_I16] = "int16_t",  [RT_U16] = "uint16_t", [RT_I32] = "int32_t",
+    [RT_U32] = "uint32_t", [RT_I64] = "int64_t",  [RT_U64] = "uint64_t", [RT_E4M3] = "uint8_t",
+    [RT_E2M1] = "uint8_t", [RT_E5M2] = "uint8_t", [RT_F16] = "uint16_t", [RT_BF16] = "uint16_t",
+    [RT_TF32] = "float",   [RT_F32] = "float",    [RT_F64] = "double",
 };
 
 // Arguments lo..hi-1 of the launcher, each followed by a comma and a space.
