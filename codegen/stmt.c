@@ -69,6 +69,27 @@ static const char *loop_end(Cg *c, const Var *v, Expr *end) {
   return names_of(c->names, bound)->text;
 }
 
+typedef struct {
+  const Var *var;
+  bool used;
+} Use;
+
+static void note_use(void *ctx, Expr **slot) {
+  Use *u = ctx;
+  if (ex_uses(*slot, u->var)) u->used = true;
+}
+
+static void note_stmt(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
+
+// Does only its condition end the loop, and nothing count its rounds?
+static bool endless(const Stmt *s) {
+  int64_t n;
+  if (!s->u.loop.cond || !ex_const(s->u.loop.extent[0], &n) || n < LOOP_ENDLESS) return false;
+  Use u = {s->u.loop.var[0], false};
+  st_walk(s->u.loop.body, note_stmt, &u);
+  return !u.used;
+}
+
 static void loop(Cg *c, const Stmt *s) {
   // A vectorized loop, which only a .tir can still hold, may run in any order: in this one too.
   if (s->u.loop.loop == LOOP_PARALLEL || s->u.loop.loop == LOOP_PIPELINED)
@@ -83,12 +104,29 @@ static void loop(Cg *c, const Stmt *s) {
     if (s->u.loop.unroll) cg_line(c, "#pragma unroll %d", s->u.loop.unroll);
     else cg_line(c, "#pragma unroll");
   }
+  if (endless(s)) {
+    cg_begin(c);
+    cg_text(c, "while (");
+    cg_expr(c, s->u.loop.cond, P_TERNARY);
+    cg_text(c, ") {");
+    cg_end(c);
+    c->indent++;
+    body(c, s->u.loop.body);
+    cg_close(c, "}");
+    facts_pop(c->facts, facts);
+    names_pop(c->names, names);
+    return;
+  }
   cg_begin(c);
   cg_text(c, "for (%s %s = ", var_type(c, v), name);
   cg_expr(c, min, P_TERNARY);
   cg_text(c, "; %s < ", name);
   if (bound) cg_text(c, "%s", bound);
   else cg_expr(c, end, P_SHIFT);
+  if (s->u.loop.cond) {
+    cg_text(c, " && ");
+    cg_expr(c, s->u.loop.cond, P_AND + 1);
+  }
   cg_text(c, "; ++%s) {", name);
   cg_end(c);
   facts_push_loop(c->facts, v, min, s->u.loop.extent[0]);

@@ -41,6 +41,7 @@ static void loop(Builder *b, const Stmt *s) {
   Instr in = {.code = IN_FOR, .span = s->span};
   in.a = compile(b, s->u.loop.min[0]);
   in.b = compile(b, s->u.loop.extent[0]);
+  in.e[0] = compile(b, s->u.loop.cond);
   in.slot = emu_bind(&b->e->c, s->u.loop.var[0], in.a->uniform && in.b->uniform);
   int head = add(b, in);
   if (++b->depth > MAX_DEPTH) die("control nests deeper than %d", MAX_DEPTH);

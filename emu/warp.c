@@ -42,7 +42,7 @@ static void begin_else(Warp *w, const Instr *in) {
 static bool lane_iteration(Warp *w, WarpFrame *f, int slot) {
   uint32_t mask = 0;
   for (int i = 0; i < LANES; i++) {
-    if (!(f->saved >> i & 1) || f->it >= f->extent[i].i) continue;
+    if (!(f->other >> i & 1) || f->it >= f->extent[i].i) continue;
     mask |= UINT32_C(1) << i;
     w->lane[slot][i].i = f->min[i].i + f->it;
   }
@@ -50,38 +50,49 @@ static bool lane_iteration(Warp *w, WarpFrame *f, int slot) {
   return mask != 0;
 }
 
+// The next iteration of the lanes that go on (f->other) and whose condition holds; false when there
+// are none.
+static bool iteration(Emu *e, const Instr *in, WarpFrame *f) {
+  Warp *w = e->w;
+  int slot = in->slot >> 1;
+  if (in->slot & SLOT_LANE) {
+    if (!lane_iteration(w, f, slot)) return false;
+  } else {
+    w->uni[slot].i = f->min[0].i + f->it;
+    if (f->it >= f->n) return false;
+    w->mask = f->other;
+  }
+  if (!in->e[0]) return true;
+  uint32_t on = emu_eval_mask(&e->m, in->e[0], w->mask);
+  f->other = on;
+  if (on) w->mask = on;
+  return on != 0;
+}
+
 static void begin_for(Emu *e, const Instr *in) {
   Warp *w = e->w;
   WarpFrame *f = push(w);
-  bool any;
   f->it = 0;
+  f->other = w->mask;
   if (in->slot & SLOT_LANE) {
     emu_eval(&e->m, in->a, w->mask, LANES, f->min, NULL);
     emu_eval(&e->m, in->b, w->mask, LANES, f->extent, NULL);
-    any = lane_iteration(w, f, in->slot >> 1);
   } else {
     e->m.pick = __builtin_ctz(w->mask);
     f->min[0].i = emu_eval_int(&e->m, in->a);
     f->n = emu_eval_int(&e->m, in->b);
-    w->uni[in->slot >> 1].i = f->min[0].i;
-    any = f->n > 0;
   }
-  if (any) return;
+  if (iteration(e, in, f)) return;
+  w->mask = f->saved;
   w->depth--;
   w->pc = in->target;
 }
 
-static void next_for(Warp *w, const Instr *in) {
+static void next_for(Emu *e, const Instr *in) {
+  Warp *w = e->w;
   WarpFrame *f = &w->frame[w->depth - 1];
-  bool more;
   f->it++;
-  if (in->slot & SLOT_LANE) {
-    more = lane_iteration(w, f, in->slot >> 1);
-  } else {
-    w->uni[in->slot >> 1].i = f->min[0].i + f->it;
-    more = f->it < f->n;
-  }
-  if (more) {
+  if (iteration(e, in, f)) {
     w->pc = in->target;
   } else {
     w->mask = f->saved;
@@ -170,7 +181,7 @@ static void step(Emu *e, const Instr *in) {
     w->depth--;
     break;
   case IN_FOR: begin_for(e, in); break;
-  case IN_NEXT: next_for(w, in); break;
+  case IN_NEXT: next_for(e, in); break;
   case IN_ASSUME:
     if (emu_eval_mask(&e->m, in->a, w->mask) != w->mask)
       EMU_FAIL(&e->m, in, DIAG_EMU_ASSUME, in->span);

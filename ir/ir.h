@@ -313,6 +313,9 @@ typedef enum {
   LOOP_WHILE,      // no variables: while cond holds, each thread for itself
 } LoopKind;
 
+// The extent of a loop that only its condition ends.
+#define LOOP_ENDLESS (INT64_C(1) << 61)
+
 typedef VEC(Stmt *) StmtVec;
 
 struct Stmt {
@@ -325,7 +328,8 @@ struct Stmt {
       int nvars; // 1 unless LOOP_PARALLEL, LOOP_WHILE
       Var **var;
       Expr **min, **extent; // extent <= 0: no iterations
-      Expr *cond; // LOOP_WHILE, else NULL
+      Expr *cond; // LOOP_WHILE; of other loops that go on only while it holds, asked before each
+                  // iteration (at tile level after `check`); else NULL
       Stmt *body;
       int num_stages; // LOOP_PIPELINED
       int unroll;     // LOOP_UNROLL: 0 fully, else the factor

@@ -63,6 +63,10 @@ static void print_loop(Printer *p, const Stmt *s, int indent) {
     layout_print(s->u.loop.layout, out);
   }
   if (s->u.loop.places) print_places(p, s->u.loop.places);
+  if (s->u.loop.cond) {
+    buf_puts(out, " while ");
+    print_expr(p, s->u.loop.cond, 0);
+  }
   print_block(p, s->u.loop.body, indent);
   p->active.len = mark;
   print_end(p, s);

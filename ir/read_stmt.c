@@ -48,6 +48,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   int factor = read_accept(r, "factor") ? (int)read_int(r, 0, 1000000) : 0;
   Layout *layout = read_is(r, "layout") ? read_layout(r) : NULL;
   const IndexMap *map = read_accept(r, "places") ? read_places(r) : NULL;
+  Expr *cond = read_accept(r, "while") ? read_expr(r, 0) : NULL;
   Span span = read_since(r, lo);
   for (int i = 0; i < n; i++) read_declare(r, at[i], name[i], v[i], NULL);
   Stmt *body = read_block(r);
@@ -57,6 +58,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   s->u.loop.unroll = factor;
   s->u.loop.layout = layout;
   s->u.loop.places = map;
+  s->u.loop.cond = cond;
   return s;
 }
 

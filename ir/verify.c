@@ -105,6 +105,7 @@ static void visit_loop(Verify *v, const VerifyCheck *c, Stmt *s) {
     set(v->steady, s->u.loop.var[i], steady);
   }
   int loops = v->loops, parallel = s->u.loop.loop == LOOP_PARALLEL;
+  if (s->u.loop.cond) varies |= verify_varies(v, s->u.loop.cond);
   v->divergent += varies;
   v->loops = parallel ? 0 : loops + 1;
   v->parallel += parallel;

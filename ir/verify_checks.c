@@ -48,6 +48,10 @@ static void structure_loop(Verify *v, Stmt *s) {
     if (n || !s->u.loop.cond) verify_fail(v, "a while loop without condition, or with variables");
   } else if (n < 1 || (n > 1 && s->u.loop.loop != LOOP_PARALLEL))
     verify_fail(v, "a loop of %d variables", n);
+  bool counted = s->u.loop.loop == LOOP_SERIAL || s->u.loop.loop == LOOP_UNROLL ||
+                 s->u.loop.loop == LOOP_PIPELINED;
+  if (s->u.loop.cond && s->u.loop.loop != LOOP_WHILE && !counted)
+    verify_fail(v, "a %s loop with a condition", loop_words[s->u.loop.loop]);
   for (int i = 0; i < n; i++) {
     if (!s->u.loop.var[i]) verify_fail(v, "loop variable %d is missing", i);
   }

@@ -126,6 +126,8 @@ static void visit_for(Place p, Stmt *s) {
       p.divergent = "loop bound";
     facts_push_loop(k->facts, s->u.loop.var[i], s->u.loop.min[i], s->u.loop.extent[i]);
   }
+  if (s->u.loop.cond && !p.divergent && !uniform_expr(k->uniform, s->u.loop.cond))
+    p.divergent = "loop condition";
   int whole = k->whole.len;
   for (int i = 0; i < s->u.loop.nvars; i++) {
     int64_t n;
@@ -259,6 +261,7 @@ static void start_whole(Check *k) {
 void pass_check(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *kernel = p->kernels.data[i];
+    jumps_expand(c->arena, kernel);
     Check k = {.program = p,
                .kernel = kernel,
                .c = c,

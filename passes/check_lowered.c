@@ -33,8 +33,6 @@ static const char *op_feature(Arena *a, const Stmt *s) {
   case OP_SYNC_WARP: return "T.sync_warp";
   case OP_PRINT: return "T.print";
   case OP_ASSERT: return "T.device_assert";
-  case OP_BREAK: return "break";
-  case OP_CONTINUE: return "continue";
   default: return NULL;
   }
 }
@@ -63,7 +61,6 @@ static void see_slot(void *ctx, Expr **slot) { ex_walk(*slot, see_node, ctx); }
 static void see_stmt(void *ctx, Stmt *x) {
   Search *s = ctx;
   s->span = x->span;
-  if (x->kind == ST_FOR && x->u.loop.loop == LOOP_WHILE) refuse(s, x->span, "while");
   if (x->kind == ST_FOR && x->u.loop.places) refuse(s, x->span, "a loop_layout from a function");
   const char *what = x->kind == ST_OP ? op_feature(s->k->c->arena, x) : NULL;
   if (what) refuse(s, x->span, what);

@@ -14,6 +14,10 @@
 
 void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
+/* jumps.c */
+
+void jumps_expand(Arena *a, Kernel *k); // while, break and continue become conditions and flags
+
 /* uniform.c: which expressions have one value for all threads of a block */
 
 typedef struct Uniform Uniform;

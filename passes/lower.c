@@ -99,6 +99,8 @@ static void lower_for(Lower *l, Stmt *s, Stmt *out) {
   Expr *min = lower_expr(l, s->u.loop.min[0]), *extent = lower_expr(l, s->u.loop.extent[0]);
   bool varying =
       !uniform_expr(l->uniform, s->u.loop.min[0]) || !uniform_expr(l->uniform, s->u.loop.extent[0]);
+  Expr *cond = s->u.loop.cond ? lower_expr(l, s->u.loop.cond) : NULL;
+  if (cond) varying = varying || !uniform_expr(l->uniform, s->u.loop.cond);
   int mark = facts_mark(l->facts);
   facts_push_loop(l->facts, s->u.loop.var[0], min, extent);
   l->divergent += varying;
@@ -108,6 +110,7 @@ static void lower_for(Lower *l, Stmt *s, Stmt *out) {
   LoopKind kind = s->u.loop.loop == LOOP_PIPELINED ? LOOP_SERIAL : s->u.loop.loop;
   Stmt *loop = st_for(l->arena, kind, s->u.loop.var[0], min, extent, body, s->span);
   loop->u.loop.unroll = s->u.loop.unroll;
+  loop->u.loop.cond = cond;
   st_add(l->arena, out, loop);
 }
 

@@ -59,7 +59,7 @@ static const char *why_in_order(Test *t, const Stmt *copy) {
 
 static int depth_asked(PassCtx *c, Facts *f, const Stmt *loop) {
   int64_t stages = pass_flag(c, "stages", loop->u.loop.num_stages), trips;
-  if (loop->u.loop.num_stages == 0) stages = 0;
+  if (loop->u.loop.num_stages == 0 || loop->u.loop.cond) stages = 0;
   Expr *extent = facts_simplify(f, loop->u.loop.extent[0]);
   if (ex_const(extent, &trips) && trips < stages) stages = trips < 1 ? 1 : trips;
   return (int)stages;
@@ -77,6 +77,10 @@ static void plan_direct_copy(Test *t, Stmt *s, PlanLoop *plan) {
 
 static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int asked) {
   if (asked == 0) return;
+  if (loop->u.loop.cond) {
+    diag_remark(c->diags, loop->span, "pipeline", "in order: a break may end the loop");
+    return;
+  }
   if (!plan->copies)
     diag_remark(c->diags, loop->span, "pipeline", "in order: no copy can run ahead");
   else if (plan->stages < asked)

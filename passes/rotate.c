@@ -300,7 +300,8 @@ typedef struct {
 } Walk;
 
 static bool starts_with_wait(const Stmt *s) {
-  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_SERIAL || s->u.loop.body->kind != ST_BLOCK)
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_SERIAL || s->u.loop.cond ||
+      s->u.loop.body->kind != ST_BLOCK)
     return false;
   const StmtVec *b = &s->u.loop.body->u.block;
   return b->len && b->data[0]->kind == ST_OP && b->data[0]->u.op.op == OP_ASYNC_WAIT;

@@ -167,8 +167,9 @@ bool rotate_special(Stmt *s) {
 /* iterations taken out of an unrolled loop */
 
 static bool range(const Stmt *s, int64_t *min, int64_t *extent) {
-  return s->kind == ST_FOR && s->u.loop.loop == LOOP_UNROLL && !s->u.loop.unroll &&
-         ex_const(s->u.loop.min[0], min) && ex_const(s->u.loop.extent[0], extent);
+  return s->kind == ST_FOR && s->u.loop.loop == LOOP_UNROLL && !s->u.loop.cond &&
+         !s->u.loop.unroll && ex_const(s->u.loop.min[0], min) &&
+         ex_const(s->u.loop.extent[0], extent);
 }
 
 bool rotate_peelable(const Stmt *s) {

@@ -10,8 +10,9 @@ static int divergent(const Sync *s, const Pending *p) {
   for (int i = 0; i < p->npath - 1; i++) {
     const Stmt *x = p->path[i];
     if (x->kind == ST_IF && !uniform_expr(s->uniform, x->u.branch.cond)) return i;
-    if (x->kind == ST_FOR && (!uniform_expr(s->uniform, x->u.loop.min[0]) ||
-                              !uniform_expr(s->uniform, x->u.loop.extent[0])))
+    if (x->kind != ST_FOR) continue;
+    if (!uniform_expr(s->uniform, x->u.loop.min[0]) ||
+        !uniform_expr(s->uniform, x->u.loop.extent[0]) || !uniform_expr(s->uniform, x->u.loop.cond))
       return i;
   }
   return -1;

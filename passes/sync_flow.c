@@ -295,7 +295,7 @@ static int in_flight(const State *x) {
 // True when the loop has no more.
 static bool exact_passes(Sync *s, Stmt *x, int exact, State *exits) {
   int64_t trips;
-  bool known = ex_const(x->u.loop.extent[0], &trips);
+  bool known = ex_const(x->u.loop.extent[0], &trips) && !x->u.loop.cond;
   for (int i = 0; i < exact && !s->from; i++) {
     Expr *at = ex_add(s->a, subst_expr(&s->lets, x->u.loop.min[0]), ex_index(s->a, i));
     subst_add(&s->exact, x->u.loop.var[0], at);
@@ -340,7 +340,7 @@ static void visit_again(Sync *s, Stmt *x) {
   int mark = facts_mark(s->facts);
   // Asked before the loop is among the facts, which hold inside it.
   Expr *extent = subst_expr(&s->lets, x->u.loop.extent[0]);
-  bool enters = facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), extent));
+  bool enters = !x->u.loop.cond && facts_prove(s->facts, ex_lt(s->a, ex_index(s->a, 0), extent));
   facts_push_loop(s->facts, x->u.loop.var[0], subst_expr(&s->lets, x->u.loop.min[0]), extent);
   s->loops++;
   repeat(s, x, enters);

@@ -43,6 +43,7 @@ static bool enter(Split *p, Stmt *y) {
   if (y->kind == ST_FOR) {
     Expr *min = y->u.loop.min[0], *extent = y->u.loop.extent[0];
     if (walk_has_load(min) || walk_has_load(extent)) return false;
+    if (!uniform_expr(p->s->uniform, y->u.loop.cond)) return false;
     if (!uniform_expr(p->s->uniform, min) || !uniform_expr(p->s->uniform, extent)) return false;
     Stmt *body = st_block(a, y->span);
     st_add(a, body, st_if(a, p->when, y->u.loop.body, NULL, y->span));

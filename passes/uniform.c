@@ -70,6 +70,7 @@ static void visit_loop(Uniform *u, Stmt *s) {
     varying = varying || !uniform_expr(u, s->u.loop.min[i]);
     varying = varying || !uniform_expr(u, s->u.loop.extent[i]);
   }
+  if (s->u.loop.cond) varying = varying || !uniform_expr(u, s->u.loop.cond);
   if (varying)
     for (int i = 0; i < s->u.loop.nvars; i++) mark_var(u, s->u.loop.var[i]);
   u->varying_depth += varying;

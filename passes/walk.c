@@ -55,6 +55,7 @@ static void clone_loop(Subst *s, const Stmt *x, Stmt *y, Plan *plan) {
     y->u.loop.min[i] = subst_expr(s, x->u.loop.min[i]);
     y->u.loop.extent[i] = subst_expr(s, x->u.loop.extent[i]);
   }
+  if (x->u.loop.cond) y->u.loop.cond = subst_expr(s, x->u.loop.cond);
   for (int i = 0; i < n; i++) y->u.loop.var[i] = fresh(s, x->u.loop.var[i]);
   y->u.loop.body = clone(s, x->u.loop.body, plan);
 }
