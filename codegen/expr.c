@@ -382,9 +382,14 @@ void cg_expr(Cg *c, Expr *x, int prec) {
   case EX_UNARY: unary(c, x, prec); break;
   case EX_BINARY: binary(c, x, prec); break;
   case EX_CAST: cg_cast(c, x->u.cast, x->type, prec); break;
+  case EX_BITCAST:
+    needs_add(c->needs, "bits");
+    cg_text(c, "tlc_bits<%s, %s>(", cg_type(x->type), cg_type(x->u.cast->type));
+    cg_expr(c, x->u.cast, P_TERNARY);
+    cg_text(c, ")");
+    break;
   case EX_SELECT: select(c, x, prec); break;
   case EX_MATH: math(c, x, prec); break;
-  case EX_BITCAST: die("bits of a value at THREAD level");
   }
 }
 

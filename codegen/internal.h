@@ -127,6 +127,20 @@ bool cg_has_params(const Cg *c);                // any before the stream?
 // Divisions by zero, of workspace shapes; with `why` of everything the launcher computes, named.
 void cg_refuse_divisors(Cg *c, bool why);
 
+/* ops.c */
+
+void cg_address(Cg *c, const Region *r); // of a region's first element
+
+/* ops_exchange.c: what threads do with one another's values, and what they say */
+
+const char *cg_atomic_name(AtomicFn fn); // "atomic_add"
+void cg_atomic(Cg *c, const Stmt *s);
+void cg_atomic_load(Cg *c, const Stmt *s);
+void cg_shuffle(Cg *c, const Stmt *s);
+void cg_vote(Cg *c, const Stmt *s);
+void cg_print(Cg *c, const Stmt *s);
+void cg_assert(Cg *c, const Stmt *s);
+
 /* workspace.c: T.alloc_global's buffers, parts of the caller's one block of memory */
 
 bool cg_has_workspace(const Cg *c);

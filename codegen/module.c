@@ -72,6 +72,7 @@ static bool any_uses(const Program *const *p, int n, const Needs *needs, DType t
 static void includes(const Program *const *p, int n, const CgOptions *o, const Needs *needs,
                      Buf *out) {
   buf_puts(out, "\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n");
+  if (needs_any(needs, "print") || needs_any(needs, "assert")) buf_puts(out, "#include <cstdio>\n");
   if (needs_any(needs, "bytes")) buf_puts(out, "#include <initializer_list>\n");
   buf_puts(out, "\n#ifdef TLC_HOST // tlc's host prelude runs this text on a CPU\n"
                 "#include TLC_HOST\n#else\n#include <cuda_runtime.h>\n");

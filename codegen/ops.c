@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "codegen/internal.h"
 
-static void address(Cg *c, const Region *r) {
+void cg_address(Cg *c, const Region *r) {
   const Name *name = names_of(c->names, r->buf);
   int64_t at;
   if (!name->text) die("buffer %s is not declared", r->buf->name);
@@ -13,17 +13,6 @@ static void address(Cg *c, const Region *r) {
     cg_expr(c, r->min[0], P_TERNARY);
     cg_text(c, "]");
   }
-}
-
-// The one element of a register array as something that can be assigned.
-static void element(Cg *c, const Region *r) {
-  const Name *name = names_of(c->names, r->buf);
-  if (!name->text) die("buffer %s is not declared", r->buf->name);
-  cg_text(c, "%s", name->text);
-  if (name->scalar) return;
-  cg_text(c, "[");
-  cg_expr(c, r->min[0], P_TERNARY);
-  cg_text(c, "]");
 }
 
 static int count(const Region *r) {
@@ -51,9 +40,9 @@ static void two_addresses(Cg *c, const char *name, const Region *first, const Re
   needs_add(c->needs, "%s", name);
   cg_begin(c);
   cg_text(c, "tlc_%s(", name);
-  address(c, first);
+  cg_address(c, first);
   cg_text(c, ", ");
-  address(c, second);
+  cg_address(c, second);
 }
 
 static void call_end(Cg *c) {
@@ -107,43 +96,6 @@ static void byte_perm(Cg *c, const Stmt *s) {
   call_end(c);
 }
 
-// Lanes that exist: a word where the warps are whole.
-static void lanes(Cg *c) {
-  if (c->k->threads % 32 == 0) {
-    cg_text(c, "0xffffffffu");
-    return;
-  }
-  needs_add(c->needs, "warp_lanes");
-  cg_text(c, "tlc_warp_lanes<%d>()", c->k->threads);
-}
-
-static void shuffle(Cg *c, const Stmt *s) {
-  static const char *const modes[] = {[SHUFFLE_INDEX] = "index",
-                                      [SHUFFLE_XOR] = "xor",
-                                      [SHUFFLE_UP] = "up",
-                                      [SHUFFLE_DOWN] = "down"};
-  const Arg *arg = s->u.op.arg;
-  const Region *dst = arg[1].region;
-  const char *mode = modes[arg[3].i];
-  DType t = arg[0].expr->type;
-  needs_add(c->needs, "shuffle_%s", mode);
-  cg_begin(c);
-  element(c, dst);
-  cg_text(c, " = ");
-  if (t == dst->buf->dtype) {
-    cg_text(c, "tlc_shuffle_%s(", mode);
-  } else {
-    die("a shuffle of %s into %s", dt_name(t), dt_name(dst->buf->dtype));
-  }
-  lanes(c);
-  cg_text(c, ", ");
-  cg_value(c, arg[0].expr, t, P_TERNARY);
-  cg_text(c, ", ");
-  cg_exact(c, arg[2].expr, 32);
-  cg_text(c, ", %d", (int)arg[4].i);
-  call_end(c);
-}
-
 static const char *mma_type(const Region *r, int k) {
   DType t = r->buf->dtype;
   return k == 8 && (t == DT_F32 || t == DT_TF32) ? "tf32" : cg_short(t);
@@ -157,26 +109,11 @@ static void mma(Cg *c, const Stmt *s) {
             mma_type(b, k));
   cg_begin(c);
   cg_text(c, "tlc_mma_m%dn%dk%d(", m, n, k);
-  address(c, d);
+  cg_address(c, d);
   cg_text(c, ", ");
-  address(c, a);
+  cg_address(c, a);
   cg_text(c, ", ");
-  address(c, b);
-  call_end(c);
-}
-
-static const char *const atomic_names[] = {
-    [ATOMIC_ADD] = "atomic_add", [ATOMIC_MAX] = "atomic_max", [ATOMIC_MIN] = "atomic_min"};
-
-static void atomic(Cg *c, const Stmt *s) {
-  const Region *dst = s->u.op.arg[0].region;
-  const char *name = atomic_names[s->u.op.arg[2].i];
-  needs_add(c->needs, "%s_%s", name, cg_short(dst->buf->dtype));
-  cg_begin(c);
-  cg_text(c, "tlc_%s(", name);
-  address(c, dst);
-  cg_text(c, ", ");
-  cg_value(c, s->u.op.arg[1].expr, dst->buf->dtype, P_TERNARY);
+  cg_address(c, b);
   call_end(c);
 }
 
@@ -188,7 +125,7 @@ static Region *part(Cg *c, const Region *r, int at, int n) {
 static void vatomic(Cg *c, const Stmt *s) {
   const Region *dst = s->u.op.arg[0].region, *src = s->u.op.arg[1].region;
   DType t = dst->buf->dtype;
-  const char *name = atomic_names[s->u.op.arg[2].i];
+  const char *name = cg_atomic_name((AtomicFn)s->u.op.arg[2].i);
   int n = count(dst), unit = 1;
   if (s->u.op.arg[2].i == ATOMIC_ADD && t == src->buf->dtype) {
     if (t == DT_F32) unit = n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;
@@ -200,9 +137,9 @@ static void vatomic(Cg *c, const Stmt *s) {
     needs_add(c->needs, "%s_%s", form, cg_short(t));
     cg_begin(c);
     cg_text(c, "tlc_%s(", form);
-    address(c, to);
+    cg_address(c, to);
     cg_text(c, ", ");
-    if (unit > 1) address(c, from);
+    if (unit > 1) cg_address(c, from);
     else cg_value(c, ex_load(c->arena, from->buf, from->min, 1), t, P_TERNARY);
     call_end(c);
   }
@@ -213,8 +150,10 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_ASYNC_WAIT] = wait,     [OP_VMOV] = vmov,
     [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
     [OP_BYTE_PERM] = byte_perm, [OP_MMA] = mma,
-    [OP_SHUFFLE] = shuffle,     [OP_ATOMIC] = atomic,
-    [OP_VATOMIC] = vatomic,
+    [OP_SHUFFLE] = cg_shuffle,  [OP_ATOMIC] = cg_atomic,
+    [OP_VATOMIC] = vatomic,     [OP_ATOMIC_LOAD] = cg_atomic_load,
+    [OP_VOTE] = cg_vote,        [OP_BLOCK_VOTE] = cg_vote,
+    [OP_PRINT] = cg_print,      [OP_ASSERT] = cg_assert,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

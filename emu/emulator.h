@@ -98,6 +98,7 @@ typedef struct {
   int slot;                 // LET, FOR
   Node *a, *b;              // LET, IF, ASSUME, STORE: a; FOR: min, extent
   ERegion r[INSTR_REGIONS]; // region operands by position among regions; STORE: r[0]
+  const char *text;
   Node *e[INSTR_VALUES];    // expression operands in order; NULL: not given
   int64_t i[INSTR_VALUES];  // integer operands in order
 } Instr;
@@ -163,6 +164,7 @@ typedef struct {
   MBar *bars;
   Named named[NAMED_BARRIERS];
   int64_t free_regs;
+  int votes, voters; // of the threads that have reached a vote of the block
 } Block;
 
 typedef struct {
@@ -228,6 +230,9 @@ void warp_store(Emu *e, const Instr *in);
 void warp_vmov(Emu *e, const Instr *in);
 void warp_cp_async(Emu *e, const Instr *in);
 void warp_atomic(Emu *e, const Instr *in);
+void warp_atomic_load(Emu *e, const Instr *in);
+// A value of each lane, of type `from`, into a register of its own.
+void mem_give(Emu *e, const ERegion *dst, DType from, uint32_t mask, const Val *v);
 void warp_vatomic(Emu *e, const Instr *in);
 // Lanes of mask whose `count` elements from at[lane] on lie in the buffer; reports the others.
 uint32_t mem_in_range(Emu *e, const EBuf *b, const int64_t *at, int count, uint32_t mask);
@@ -240,6 +245,12 @@ uint8_t *mem_registers(Emu *e, const ERegion *r, int count);
 
 /* exchange.c: values that the lanes of a warp take from one another */
 void warp_shuffle(Emu *e, const Instr *in);
+void warp_vote(Emu *e, const Instr *in);
+void warp_block_vote(Emu *e, const Instr *in); // counts; the warp waits at the barrier
+void block_voted(Emu *e, Block *b);            // all wait: those that voted get the result
+void warp_print(Emu *e, const Instr *in);
+void warp_assert(Emu *e, const Instr *in);
+
 /* tma.c, bulk.c */
 void tma_begin_kernel(Emu *e); // evaluates the tensor maps, and judges them
 void warp_tma(Emu *e, const Instr *in);

@@ -1,7 +1,9 @@
-// Shuffles, from the CUDA programming guide ("Warp Shuffle Functions"): each lane of a segment of
-// `width` lanes takes the value of a lane that it names.
+// Shuffles and votes, from the CUDA programming guide ("Warp Shuffle Functions", "Warp Vote
+// Functions", "Synchronization Functions"); what threads say.
 // SPDX-License-Identifier: MIT
 #include "emu/emulator.h"
+
+/* shuffles: each lane of a segment of `width` lanes takes the value of a lane that it names */
 
 // The lane that lane i names; itself where it names none of its segment.
 static int source_lane(ShuffleMode mode, int i, int64_t by, int width) {
@@ -15,12 +17,9 @@ static int source_lane(ShuffleMode mode, int i, int64_t by, int width) {
 
 void warp_shuffle(Emu *e, const Instr *in) {
   LaneVals value, by, got;
-  const ERegion *dst = &in->r[0];
-  uint8_t *to = mem_registers(e, dst, 1);
   uint32_t mask = e->w->mask;
   emu_eval(&e->m, in->e[0], mask, LANES, value, NULL);
   emu_eval(&e->m, in->e[1], mask, LANES, by, NULL);
-  if (!to) return;
   for (int i = 0; i < LANES; i++) {
     if (!(mask >> i & 1)) continue;
     int from = source_lane((ShuffleMode)in->i[0], i, by[i].i, (int)in->i[1]);
@@ -29,8 +28,72 @@ void warp_shuffle(Emu *e, const Instr *in) {
       EMU_FAIL(&e->m, in, DIAG_EMU_INACTIVE, in->span, first + i, first + from);
       from = i;
     }
-    got[i] = emu_cast(dst->buf->type, in->e[0]->type, value[from]);
+    got[i] = value[from];
   }
-  for (int i = 0; i < LANES; i++)
-    if (mask >> i & 1) emu_write(dst->buf->stored, to, i, got[i]);
+  mem_give(e, &in->r[0], in->e[0]->type, mask, got);
+}
+
+/* votes */
+
+static int64_t result(VoteKind kind, int yes, int of, uint32_t which) {
+  switch (kind) {
+  case VOTE_ANY: return yes != 0;
+  case VOTE_ALL: return yes == of;
+  case VOTE_BALLOT: return which;
+  case VOTE_COUNT: return yes;
+  }
+  die("unknown vote %d", (int)kind);
+}
+
+static void give_all(Emu *e, const Instr *in, uint32_t mask, int64_t v) {
+  LaneVals all;
+  for (int i = 0; i < LANES; i++) all[i] = emu_int(v);
+  mem_give(e, &in->r[0], in->i[0] == VOTE_BALLOT ? DT_U32 : DT_I32, mask, all);
+}
+
+void warp_vote(Emu *e, const Instr *in) {
+  uint32_t mask = e->w->mask, yes = emu_eval_mask(&e->m, in->e[0], mask);
+  give_all(e, in, mask,
+           result((VoteKind)in->i[0], __builtin_popcount(yes), __builtin_popcount(mask), yes));
+}
+
+void warp_block_vote(Emu *e, const Instr *in) {
+  uint32_t yes = emu_eval_mask(&e->m, in->e[0], e->w->mask);
+  Block *b = &e->blocks[e->w->block];
+  b->votes += __builtin_popcount(yes);
+  b->voters += __builtin_popcount(e->w->mask);
+}
+
+void block_voted(Emu *e, Block *b) {
+  for (int i = 0; i < e->k->nwarps && b->voters; i++) {
+    Warp *w = &e->warps[b->first_warp + i];
+    const Instr *in = &e->k->code[w->pc - 1];
+    if (in->op != OP_BLOCK_VOTE) continue;
+    warp_enter(e, w);
+    e->m.pick = __builtin_ctz(w->mask);
+    give_all(e, in, w->mask, result((VoteKind)in->i[0], b->votes, b->voters, 0));
+  }
+  b->votes = b->voters = 0;
+}
+
+/* what threads say */
+
+void warp_print(Emu *e, const Instr *in) {
+  LaneVals v;
+  uint32_t mask = e->w->mask;
+  if (in->e[0]) emu_eval(&e->m, in->e[0], mask, LANES, v, NULL);
+  for (int i = 0; i < LANES; i++) {
+    if (!(mask >> i & 1)) continue;
+    if (in->text) printf("%s%s", in->text, in->e[0] ? ": " : "");
+    if (in->e[0] && dt_is_float(in->e[0]->type)) printf("%.9g", v[i].f);
+    else if (in->e[0]) printf("%lld", (long long)v[i].i);
+    printf("\n");
+  }
+}
+
+void warp_assert(Emu *e, const Instr *in) {
+  uint32_t mask = e->w->mask, bad = mask & ~emu_eval_mask(&e->m, in->e[0], mask);
+  if (!bad) return;
+  EMU_FAIL(&e->m, in, DIAG_EMU_ASSERT, in->span, e->w->number * LANES + __builtin_ctz(bad),
+           (long long)e->block, in->text ? ": " : "", in->text ? in->text : "");
 }

@@ -273,10 +273,28 @@ void warp_cp_async(Emu *e, const Instr *in) {
 
 /* atomics */
 
-static void update(const EBuf *b, int64_t at, AtomicFn fn, Val v) {
+static Val update(const EBuf *b, int64_t at, AtomicFn fn, Val v) {
   Val old = emu_read(b->type, b->raw, at);
   emu_write(b->type, b->raw, at, emu_atomic(b->type, fn, old, v));
   mark_written(b, at, 1);
+  return old;
+}
+
+void mem_give(Emu *e, const ERegion *dst, DType from, uint32_t mask, const Val *v) {
+  LaneVals out;
+  EACH_LANE(i, mask) out[i] = emu_cast(dst->buf->type, from, v[i]);
+  store_local(e, dst->buf, dst->min, mask, out);
+}
+
+void warp_atomic_load(Emu *e, const Instr *in) {
+  const EBuf *b = in->r[0].buf;
+  int64_t at[LANES];
+  LaneVals v;
+  lanes_of(e, in->r[0].min, e->w->mask, at);
+  uint32_t ok = mem_in_range(e, b, at, 1, e->w->mask);
+  touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
+  EACH_LANE(i, ok) v[i] = emu_read(b->type, b->raw, at[i]);
+  mem_give(e, &in->r[1], b->type, ok, v);
 }
 
 void warp_atomic(Emu *e, const Instr *in) {
@@ -290,7 +308,8 @@ void warp_atomic(Emu *e, const Instr *in) {
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok)
-    update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e[0]->type, v[i]));
+    v[i] = update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e[0]->type, v[i]));
+  if (in->r[1].buf) mem_give(e, &in->r[1], b->type, ok, v);
 }
 
 void warp_vatomic(Emu *e, const Instr *in) {

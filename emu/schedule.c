@@ -48,7 +48,7 @@ void warp_enter(Emu *e, Warp *w) {
 /* barriers of a block, and deadlock */
 
 // All warps of the block wait: a new epoch begins.
-static void release_barrier(Emu *e, const Block *b) {
+static void release_barrier(Emu *e, Block *b) {
   Warp *first = &e->warps[b->first_warp];
   for (int i = 0; i < e->k->nwarps; i++) {
     Warp *w = &first[i];
@@ -62,6 +62,7 @@ static void release_barrier(Emu *e, const Block *b) {
     w->state = WARP_READY;
     memcpy(w->settled, w->complete, sizeof w->settled);
   }
+  block_voted(e, b);
   if (e->hb) hb_barrier(e, b->first_warp, e->k->nwarps);
   e->epoch++;
   e->report->barriers++;
@@ -180,6 +181,7 @@ static void fill_poison(uint8_t *p, int64_t n) {
 
 static void begin_block(Emu *e, Block *b, const Val *scalars, const int64_t *at) {
   const EKernel *k = e->k;
+  b->votes = b->voters = 0;
   fill_poison(b->smem, k->smem_bytes);
   for (int i = 0; i < k->nwarps; i++) {
     Warp *w = &e->warps[b->first_warp + i];

@@ -151,6 +151,16 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_SHUFFLE:
     if (together(e, in, e->w->full)) warp_shuffle(e, in);
     break;
+  case OP_VOTE:
+    if (together(e, in, e->w->full)) warp_vote(e, in);
+    break;
+  case OP_BLOCK_VOTE:
+    barrier(e, in);
+    warp_block_vote(e, in);
+    break;
+  case OP_ATOMIC_LOAD: warp_atomic_load(e, in); break;
+  case OP_PRINT: warp_print(e, in); break;
+  case OP_ASSERT: warp_assert(e, in); break;
   case OP_BYTE_PERM: warp_byte_perm(e, in); break;
   case OP_MMA:
     if (together(e, in, ALL_LANES)) warp_mma(e, in);

@@ -178,9 +178,8 @@ static void operands_atomic(Verify *v, Stmt *s) {
   Region *dst = operand(s, "dst");
   if (dst->buf->scope == SC_LOCAL) verify_fail(v, "atomic on %s, which is local", dst->buf->name);
   if (s->u.op.op == OP_ATOMIC) {
-    if (attribute(s, "order") || operand(s, "prev") || attribute(s, "fn") > ATOMIC_MIN)
-      verify_fail(v, "an atomic with an order, a result or function %lld at thread level",
-                  (long long)attribute(s, "fn"));
+    Region *prev = operand(s, "prev");
+    if (prev) want_scope(v, prev, SC_LOCAL, "the old value");
     if (extent(v, dst) != 1) verify_fail(v, "atomic on %lld elements", (long long)extent(v, dst));
     return;
   }

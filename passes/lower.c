@@ -139,6 +139,15 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_ATOMIC: lower_atomic(l, s, out); break;
   case OP_REDUCER_UPDATE: lower_update(l, s, out); break;
   case OP_SCAN: lower_scan(l, s, out); break;
+  case OP_SHUFFLE: lower_shuffle(l, s, out); break;
+  case OP_VOTE:
+  case OP_BLOCK_VOTE: lower_vote(l, s, out); break;
+  case OP_ALLREDUCE: lower_allreduce(l, s, out); break;
+  case OP_ATOMIC_LOAD: lower_atomic_load(l, s, out); break;
+  case OP_ATOMIC_VEC: lower_atomic_vec(l, s, out); break;
+  case OP_PRINT: lower_print(l, s, out); break;
+  case OP_ASSERT: lower_assert(l, s, out); break;
+  case OP_SYNC_WARP: break; // sync orders what threads of a warp share, as that of others
   case OP_REDUCER_FINALIZE: lower_finalize(l, s, out); break;
   case OP_SYNC:
   case OP_ASYNC_COMMIT:

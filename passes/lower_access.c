@@ -116,6 +116,17 @@ void lower_store(Lower *l, Stmt *s, Stmt *out) {
   st_add(l->arena, out, lower_if(l, cond, st_store(l->arena, b, &off, 1, v, s->span), s->span));
 }
 
+// Where the old value goes; zero where the update is skipped.
+static Region *atomic_result(Lower *l, const Stmt *s, bool skips, Stmt *out) {
+  Region *prev = s->u.op.arg[4].region;
+  Expr **idx = lower_indices(l, prev->min, prev->n);
+  Expr *off = lower_offset(l, prev->buf, idx), *zero = ex_index(l->arena, 0);
+  if (skips)
+    st_add(l->arena, out, st_store(l->arena, prev->buf, &off, 1,
+                                   ex_cast(l->arena, prev->buf->dtype, zero), s->span));
+  return region_flat(l->arena, prev->buf, off, 1);
+}
+
 void lower_atomic(Lower *l, Stmt *s, Stmt *out) {
   Region *r = s->u.op.arg[0].region;
   Buffer *b = r->buf;
@@ -130,5 +141,7 @@ void lower_atomic(Lower *l, Stmt *s, Stmt *out) {
   Expr *off = lower_offset(l, b, idx), *v = lower_expr(l, s->u.op.arg[1].expr);
   facts_pop(l->facts, mark);
   Stmt *op = st_atomic(l->arena, s->span, region_flat(l->arena, b, off, 1), v, s->u.op.arg[2].i);
+  op->u.op.arg[3].i = s->u.op.arg[3].i;
+  if (s->u.op.arg[4].region) op->u.op.arg[4].region = atomic_result(l, s, cond != NULL, out);
   st_add(l->arena, out, lower_if(l, cond, op, s->span));
 }

@@ -43,6 +43,15 @@ static bool own_bits(const Part *all, int n, int self, int64_t extent) {
   return below <= stride;
 }
 
+// Splits digit `self` into what butterflies and what shared memory combine.
+static void add_digit(Copies *c, const Part *all, int n, int self) {
+  int64_t extent = all[self].extent, stride = all[self].stride, f = low_bit(extent);
+  while (f > 1 && stride * f > SHUFFLED_MOST) f /= 2;
+  if (stride & (stride - 1) || !own_bits(all, n, self, f)) f = 1;
+  if (f > 1) c->flip[c->nflips++] = (Part){f, stride};
+  if (extent / f > 1) c->rest[c->nrests++] = (Part){extent / f, stride * f};
+}
+
 static Copies copies_of(const Layout *l) {
   Copies c = {.span = 1};
   Part all[LOOP_MAX_DIGITS + MAX_PARTS];
@@ -58,13 +67,7 @@ static Copies copies_of(const Layout *l) {
   }
   digits = n;
   for (int i = 0; i < digits; i++) c.span += (all[i].extent - 1) * all[i].stride;
-  for (int i = 0; i < l->nreplicas; i++) {
-    int64_t extent = all[i].extent, stride = all[i].stride, f = low_bit(extent);
-    while (f > 1 && stride * f > SHUFFLED_MOST) f /= 2;
-    if (stride & (stride - 1) || !own_bits(all, digits, i, f)) f = 1;
-    if (f > 1) c.flip[c.nflips++] = (Part){f, stride};
-    if (extent / f > 1) c.rest[c.nrests++] = (Part){extent / f, stride * f};
-  }
+  for (int i = 0; i < l->nreplicas; i++) add_digit(&c, all, digits, i);
   return c;
 }
 
@@ -182,8 +185,22 @@ static void across(Finalize *f, Stmt *out) {
   st_add(a, out, lower_if(l, holder, get, span));
 }
 
+// Of the registers f->part: all copies combined in each of them.
+static void combine_copies(Finalize *f, Stmt *out) {
+  Arena *a = f->l->arena;
+  if (f->c.nflips) {
+    Expr *one = ex_index(a, 1);
+    Buffer *other = buf_new(a, arena_printf(a, "%s_other", f->part->name), f->part->dtype, SC_LOCAL,
+                            &one, 1, f->s->span);
+    vec_push(a, &f->l->kernel->buffers, other);
+    for (int i = 0; i < f->c.nflips; i++)
+      for (int64_t m = f->c.flip[i].extent / 2; m >= 1; m /= 2)
+        butterfly(f, other, m * f->c.flip[i].stride, out);
+  }
+  if (f->c.nrests) across(f, out);
+}
+
 void lower_finalize(Lower *l, Stmt *s, Stmt *out) {
-  Arena *a = l->arena;
   Buffer *part = s->u.op.arg[0].region->buf;
   const Buffer *form = lower_form(l, part);
   Finalize f = {.l = l,
@@ -193,16 +210,37 @@ void lower_finalize(Lower *l, Stmt *s, Stmt *out) {
                 .kind = (ReduceKind)s->u.op.arg[2].i,
                 .nan = s->u.op.arg[3].i,
                 .c = copies_of(form->layout)};
-  Stmt *body = st_block(a, s->span);
-  if (f.c.nflips) {
-    Expr *one = ex_index(a, 1);
-    Buffer *other = buf_new(a, arena_printf(a, "%s_other", part->name), part->dtype, SC_LOCAL, &one,
-                            1, s->span);
-    vec_push(a, &l->kernel->buffers, other);
-    for (int i = 0; i < f.c.nflips; i++)
-      for (int64_t m = f.c.flip[i].extent / 2; m >= 1; m /= 2)
-        butterfly(&f, other, m * f.c.flip[i].stride, body);
-  }
-  if (f.c.nrests) across(&f, body);
-  st_add(a, out, body);
+  Stmt *body = st_block(l->arena, s->span);
+  combine_copies(&f, body);
+  st_add(l->arena, out, body);
+}
+
+// The digit (t / stride) % extent of all threads; more significant ones tell groups apart.
+static Copies copies_among(int threads, int64_t stride, int64_t extent) {
+  int64_t groups = threads / (stride * extent);
+  Part all[3] = {{extent, stride}, {stride, 1}, {groups ? groups : 1, stride * extent}};
+  Copies c = {.span = threads};
+  add_digit(&c, all, 3, 0);
+  return c;
+}
+
+void lower_allreduce(Lower *l, Stmt *s, Stmt *out) {
+  Arena *a = l->arena;
+  const Arg *arg = s->u.op.arg;
+  Expr *one = ex_index(a, 1), *zero = ex_index(a, 0), *idx[LOOP_MAX_DIMS * 2];
+  Region *dst = arg[1].region;
+  Finalize f = {.l = l,
+                .s = s,
+                .part = buf_new(a, "part", arg[0].expr->type, SC_LOCAL, &one, 1, s->span),
+                .regs = 1,
+                .kind = reduce_base((ReduceKind)arg[2].i),
+                .c = copies_among(l->kernel->threads, arg[3].i, arg[4].i)};
+  vec_push(a, &l->kernel->buffers, f.part);
+  Expr *value = lower_expr(l, arg[0].expr), *start = reduce_neutral(a, (ReduceKind)arg[2].i, value->type);
+  if (f.kind != (ReduceKind)arg[2].i) value = reduce_combine(a, (ReduceKind)arg[2].i, false, start, value);
+  st_add(a, out, st_store(a, f.part, &zero, 1, value, s->span));
+  combine_copies(&f, out);
+  for (int i = 0; i < dst->n; i++) idx[i] = lower_simplify(l, lower_expr(l, dst->min[i]));
+  Expr *off = lower_offset(l, dst->buf, idx);
+  st_add(a, out, st_store(a, dst->buf, &off, 1, ex_load(a, f.part, &zero, 1), s->span));
 }

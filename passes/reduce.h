@@ -20,9 +20,19 @@ void expand_tiles(Arena *a, Kernel *k); // reductions, scans, reducers, tests, i
 
 void lower_update(Lower *l, Stmt *s, Stmt *out);
 void lower_finalize(Lower *l, Stmt *s, Stmt *out);
+void lower_allreduce(Lower *l, Stmt *s, Stmt *out);
 
 /* lower_scan.c */
 
 void lower_scan(Lower *l, Stmt *s, Stmt *out);
+
+/* lower_exchange.c */
+
+void lower_shuffle(Lower *l, Stmt *s, Stmt *out);
+void lower_vote(Lower *l, Stmt *s, Stmt *out);
+void lower_print(Lower *l, Stmt *s, Stmt *out);
+void lower_assert(Lower *l, Stmt *s, Stmt *out);
+void lower_atomic_load(Lower *l, Stmt *s, Stmt *out);
+void lower_atomic_vec(Lower *l, Stmt *s, Stmt *out);
 
 #endif

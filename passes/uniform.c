@@ -78,10 +78,12 @@ static void visit_loop(Uniform *u, Stmt *s) {
   u->varying_depth -= varying;
 }
 
-// An op's written registers vary unless the op moves a uniform tile value (copy, fill).
+// An op's written registers vary unless the op moves a uniform value or asks the whole block.
 static void visit_op(Uniform *u, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
-  bool varying = u->varying_depth > 0 || info->level == LEVEL_THREAD;
+  OpCode op = s->u.op.op;
+  bool same = op == OP_FILL || op == OP_COPY || op == OP_VMOV || op == OP_BLOCK_VOTE;
+  bool varying = u->varying_depth > 0 || !same;
   if (s->u.op.op == OP_FILL) varying = varying || !uniform_expr(u, s->u.op.arg[1].expr);
   if (s->u.op.op == OP_VMOV)
     varying = u->varying_depth > 0 || !region_uniform(u, s->u.op.arg[0].region) ||

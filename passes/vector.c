@@ -188,6 +188,10 @@ static void vector_store(Vector *x, Stmt *s, Stmt *out) {
 }
 
 static void vector_atomic(Vector *x, Stmt *s, Stmt *out) {
+  if (s->u.op.arg[3].i || s->u.op.arg[4].region) {
+    each_lane(x, s, out);
+    return;
+  }
   Region *r = s->u.op.arg[0].region;
   int64_t fn = s->u.op.arg[2].i;
   Expr *base = run_base(x, r->min[0]), *from;

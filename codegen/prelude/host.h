@@ -258,6 +258,14 @@ static inline T atomicMin(T *p, T v) {
   return old;
 }
 template <typename T>
+static inline T atomicExch(T *p, T v) { return std::exchange(*p, v); }
+template <typename T>
+static inline T atomicAnd(T *p, T v) { return std::exchange(*p, T(*p & v)); }
+template <typename T>
+static inline T atomicOr(T *p, T v) { return std::exchange(*p, T(*p | v)); }
+template <typename T>
+static inline T atomicXor(T *p, T v) { return std::exchange(*p, T(*p ^ v)); }
+template <typename T>
 static inline T atomicCAS(T *p, T expected, T v) {
   const T old = *p;
   if (old == expected) *p = v;

@@ -48,3 +48,41 @@ template <typename T>
 static inline T tlc_shuffle_down(uint32_t, T v, int by, int width) {
   return tlc_host_shuffle_lane(v, tlc_host_lane() + by, width);
 }
+
+/* ---------------------------------------------------------------- votes */
+
+// Which lanes say yes, to each.
+static void tlc_host_vote_warp(void *const *lanes) {
+  uint32_t yes = 0;
+  for (int i = 0; i < tlc_host_lanes(); i++) yes |= *static_cast<uint32_t *>(lanes[i]) << i;
+  for (int i = 0; i < tlc_host_lanes(); i++) *static_cast<uint32_t *>(lanes[i]) = yes;
+}
+
+static inline uint32_t tlc_warp_ballot(uint32_t, bool x) {
+  uint32_t mine = x;
+  tlc_host_collective(tlc_host_vote_warp, &mine);
+  return mine;
+}
+static inline bool tlc_warp_any(uint32_t lanes, bool x) { return tlc_warp_ballot(lanes, x) != 0; }
+static inline bool tlc_warp_all(uint32_t lanes, bool x) { return !tlc_warp_ballot(lanes, !x); }
+static inline int tlc_warp_count(uint32_t lanes, bool x) {
+  return __builtin_popcount(tlc_warp_ballot(lanes, x));
+}
+
+static int tlc_host_votes, tlc_host_voters;
+
+static inline int tlc_block_count(bool x) {
+  if (!tlc_host_voters++) tlc_host_votes = 0;
+  tlc_host_votes += x;
+  __syncthreads();
+  const int yes = tlc_host_votes;
+  __syncthreads();
+  tlc_host_voters = 0;
+  return yes;
+}
+static inline bool tlc_block_any(bool x) { return tlc_block_count(x) != 0; }
+static inline bool tlc_block_all(bool x) { return !tlc_block_count(!x); }
+
+static inline void tlc_fence() {}
+
+[[noreturn]] static inline void tlc_assert(const char *text) { tlc_host_fail(text); }

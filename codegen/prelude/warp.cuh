@@ -8,6 +8,42 @@ static __device__ __forceinline__ uint32_t tlc_warp_lanes() {
   return int(threadIdx.x) / 32 == N / 32 ? (1u << N % 32) - 1 : 0xffffffffu;
 }
 
+// @helper warp_any device
+static __device__ __forceinline__ bool tlc_warp_any(uint32_t lanes, bool x) {
+  return __any_sync(lanes, x);
+}
+
+// @helper warp_all device
+static __device__ __forceinline__ bool tlc_warp_all(uint32_t lanes, bool x) {
+  return __all_sync(lanes, x);
+}
+
+// @helper warp_ballot device
+static __device__ __forceinline__ uint32_t tlc_warp_ballot(uint32_t lanes, bool x) {
+  return __ballot_sync(lanes, x);
+}
+
+// @helper warp_count device
+static __device__ __forceinline__ int tlc_warp_count(uint32_t lanes, bool x) {
+  return __popc(__ballot_sync(lanes, x));
+}
+
+// Votes of the block are barriers of it.
+// @helper block_any device
+static __device__ __forceinline__ bool tlc_block_any(bool x) {
+  return __syncthreads_or(x);
+}
+
+// @helper block_all device
+static __device__ __forceinline__ bool tlc_block_all(bool x) {
+  return __syncthreads_and(x);
+}
+
+// @helper block_count device
+static __device__ __forceinline__ int tlc_block_count(bool x) {
+  return __syncthreads_count(x);
+}
+
 // f for every 32-bit word of v; values of 8 and 16 bits take a word.
 // @helper shuffle_words device
 template <typename T, typename F>

@@ -1,0 +1,145 @@
+// Atomic updates that give the old value, bitwise ones, single loads and stores, and fences.
+// SPDX-License-Identifier: 0BSD
+
+// What this thread wrote before is seen by others before what it writes after.
+// @helper fence device
+static __device__ __forceinline__ void tlc_fence() {
+  __threadfence();
+}
+
+// An integer of 8 bytes, which CUDA's functions know by other names.
+// @helper is_long
+template <typename T>
+constexpr bool tlc_is_long = false;
+template <>
+constexpr bool tlc_is_long<int64_t> = true;
+template <>
+constexpr bool tlc_is_long<uint64_t> = true;
+
+// @helper atomic_fetch_add needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_add(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicAdd(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicAdd(p, v);
+}
+
+// @helper atomic_fetch_max needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_max(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T> && T(-1) < T(0))
+    return static_cast<T>(atomicMax(reinterpret_cast<long long *>(p), static_cast<long long>(v)));
+  else if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicMax(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicMax(p, v);
+}
+
+// @helper atomic_fetch_min needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_min(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T> && T(-1) < T(0))
+    return static_cast<T>(atomicMin(reinterpret_cast<long long *>(p), static_cast<long long>(v)));
+  else if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicMin(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicMin(p, v);
+}
+
+// @helper atomic_fetch_and needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_and(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicAnd(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicAnd(p, v);
+}
+
+// @helper atomic_fetch_or needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_or(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicOr(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicOr(p, v);
+}
+
+// @helper atomic_fetch_xor needs is_long
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_xor(T *p, T v) {
+  typedef unsigned long long Word;
+  if constexpr (tlc_is_long<T>)
+    return static_cast<T>(atomicXor(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
+  else return atomicXor(p, v);
+}
+
+// Of 4 or 8 bytes.
+// @helper atomic_fetch_set
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_fetch_set(T *p, T v) {
+  if constexpr (sizeof(T) == 8) {
+    unsigned long long word;
+    memcpy(&word, &v, 8);
+    word = atomicExch(reinterpret_cast<unsigned long long *>(p), word);
+    memcpy(&v, &word, 8);
+  } else {
+    static_assert(sizeof(T) == 4, "no atomic exchange of this width");
+    unsigned word;
+    memcpy(&word, &v, 4);
+    word = atomicExch(reinterpret_cast<unsigned *>(p), word);
+    memcpy(&v, &word, 4);
+  }
+  return v;
+}
+
+// @helper atomic_and needs atomic_fetch_and
+template <typename T>
+static __device__ __forceinline__ void tlc_atomic_and(T *p, T v) {
+  tlc_atomic_fetch_and<T>(p, v);
+}
+
+// @helper atomic_or needs atomic_fetch_or
+template <typename T>
+static __device__ __forceinline__ void tlc_atomic_or(T *p, T v) {
+  tlc_atomic_fetch_or<T>(p, v);
+}
+
+// @helper atomic_xor needs atomic_fetch_xor
+template <typename T>
+static __device__ __forceinline__ void tlc_atomic_xor(T *p, T v) {
+  tlc_atomic_fetch_xor<T>(p, v);
+}
+
+// An integer as wide as a T.
+// @helper word_of
+template <int N>
+struct tlc_word_of;
+template <>
+struct tlc_word_of<1> { typedef uint8_t type; };
+template <>
+struct tlc_word_of<2> { typedef uint16_t type; };
+template <>
+struct tlc_word_of<4> { typedef uint32_t type; };
+template <>
+struct tlc_word_of<8> { typedef uint64_t type; };
+
+// One store, which is not torn.
+// @helper atomic_set needs word_of
+template <typename T>
+static __device__ __forceinline__ void tlc_atomic_set(T *p, T v) {
+  typename tlc_word_of<sizeof(T)>::type word;
+  memcpy(&word, &v, sizeof(T));
+  *reinterpret_cast<volatile decltype(word) *>(p) = word;
+}
+
+// One load, which is not torn.
+// @helper atomic_get needs word_of
+template <typename T>
+static __device__ __forceinline__ T tlc_atomic_get(const T *p) {
+  typedef typename tlc_word_of<sizeof(T)>::type Word;
+  const Word word = *reinterpret_cast<const volatile Word *>(p);
+  T v;
+  memcpy(&v, &word, sizeof(T));
+  return v;
+}
