@@ -105,7 +105,8 @@ void cg_atomic(Cg *c, const Stmt *s) {
     begin_result(c, prev);
     name = arena_printf(c->arena, "atomic_fetch_%s", name + strlen("atomic_"));
     needs_add(c->needs, "%s", name);
-    if (prev->buf->dtype != t) die("an old value of %s as %s", dt_name(t), dt_name(prev->buf->dtype));
+    if (prev->buf->dtype != t)
+      die("an old value of %s as %s", dt_name(t), dt_name(prev->buf->dtype));
   } else {
     if (fn > ATOMIC_MIN) needs_add(c->needs, "%s", name);
     else needs_add(c->needs, "%s_%s", name, cg_short(t));

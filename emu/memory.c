@@ -148,8 +148,7 @@ void warp_store(Emu *e, const Instr *in) {
   LaneVals v;
   e->m.pick = __builtin_ctz(mask);
   emu_eval(&e->m, in->a, mask, LANES, v, NULL);
-  if (in->a->type != b->type)
-    EACH_LANE(i, mask) v[i] = emu_cast(b->type, in->a->type, v[i]);
+  if (in->a->type != b->type) EACH_LANE(i, mask) v[i] = emu_cast(b->type, in->a->type, v[i]);
   if (b->scope == SC_LOCAL) {
     store_local(e, b, in->r[0].min, mask, v);
     return;
@@ -187,9 +186,8 @@ static void move_registers(Emu *e, const ERegion *src, const ERegion *dst, uint3
   uint8_t *to = mem_registers(e, dst, src->count);
   size_t size = (size_t)src->buf->size;
   if (!from || !to) return;
-  for (size_t k = 0; k < (size_t)src->count; k++)
-    EACH_LANE(i, mask)
-      memmove(to + (k * LANES + i) * size, from + (k * LANES + i) * size, size);
+  for (size_t k = 0; k < (size_t)src->count; k++) EACH_LANE(i, mask)
+  memmove(to + (k * LANES + i) * size, from + (k * LANES + i) * size, size);
 }
 
 void warp_vmov(Emu *e, const Instr *in) {
@@ -241,7 +239,7 @@ static uint32_t check_source(Emu *e, const Instr *in, const int64_t *from, const
   const EBuf *b = in->r[0].buf;
   uint32_t ok = mem_aligned(e, b, from, bytes_of(b, in->r[0].count), reading);
   EACH_LANE(i, reading)
-    if (!mem_in_range(e, b, from, (int)valid[i], UINT32_C(1) << i)) ok &= ~(UINT32_C(1) << i);
+  if (!mem_in_range(e, b, from, (int)valid[i], UINT32_C(1) << i)) ok &= ~(UINT32_C(1) << i);
   count_access(e, b, from, ok, bytes_of(b, in->r[0].count));
   if (e->checks && shadow_tracked(b))
     EACH_LANE(i, ok) shadow_async(e, b, from[i], (int)valid[i], thread_of(e, i), true);
@@ -290,7 +288,7 @@ void warp_atomic_load(Emu *e, const Instr *in) {
   const EBuf *b = in->r[0].buf;
   int64_t at[LANES];
   LaneVals v;
-  lanes_of(e, in->r[0].min, e->w->mask, at);
+  mem_lanes(e, in->r[0].min, e->w->mask, at);
   uint32_t ok = mem_in_range(e, b, at, 1, e->w->mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok) v[i] = emu_read(b->type, b->raw, at[i]);
@@ -308,7 +306,7 @@ void warp_atomic(Emu *e, const Instr *in) {
   uint32_t ok = mem_in_range(e, b, at, 1, mask);
   touch_lanes(e, b, at, 1, ok, TOUCH_ATOMIC);
   EACH_LANE(i, ok)
-    v[i] = update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e[0]->type, v[i]));
+  v[i] = update(b, at[i], (AtomicFn)in->i[0], emu_cast(b->type, in->e[0]->type, v[i]));
   if (in->r[1].buf) mem_give(e, &in->r[1], b->type, ok, v);
 }
 

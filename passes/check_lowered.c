@@ -47,5 +47,6 @@ bool check_lowered(Check *k) {
     if (k->program->params.data[i].buf && k->kernel == k->program->kernels.data[0])
       see_buffer(&s, k->program->params.data[i].buf);
   for (int i = 0; i < k->kernel->buffers.len; i++) see_buffer(&s, k->kernel->buffers.data[i]);
+  st_walk(k->kernel->body, see_stmt, &s);
   return !s.found;
 }

@@ -122,8 +122,9 @@ static Region *atomic_result(Lower *l, const Stmt *s, bool skips, Stmt *out) {
   Expr **idx = lower_indices(l, prev->min, prev->n);
   Expr *off = lower_offset(l, prev->buf, idx), *zero = ex_index(l->arena, 0);
   if (skips)
-    st_add(l->arena, out, st_store(l->arena, prev->buf, &off, 1,
-                                   ex_cast(l->arena, prev->buf->dtype, zero), s->span));
+    st_add(
+        l->arena, out,
+        st_store(l->arena, prev->buf, &off, 1, ex_cast(l->arena, prev->buf->dtype, zero), s->span));
   return region_flat(l->arena, prev->buf, off, 1);
 }
 

@@ -26,8 +26,9 @@ void lower_vote(Lower *l, Stmt *s, Stmt *out) {
   Buffer *cond = buf_new(a, "holds", DT_BOOL, SC_LOCAL, &one, 1, s->span);
   vec_push(a, &l->kernel->buffers, cond);
   st_add(a, out, st_store(a, cond, &zero, 1, lower_expr(l, arg[0].expr), s->span));
-  st_add(a, out, st_op(a, s->u.op.op, s->span, ex_load(a, cond, &zero, 1), own(l, arg[1].region, 1),
-                       arg[2].i));
+  st_add(a, out,
+         st_op(a, s->u.op.op, s->span, ex_load(a, cond, &zero, 1), own(l, arg[1].region, 1),
+               arg[2].i));
 }
 
 void lower_print(Lower *l, Stmt *s, Stmt *out) {
@@ -55,8 +56,9 @@ void lower_atomic_load(Lower *l, Stmt *s, Stmt *out) {
   Expr *guard = lower_guard(l, src->buf, idx);
   Region *from = region_flat(a, src->buf, lower_offset(l, src->buf, idx), 1);
   if (guard)
-    st_add(a, out, st_store(a, dst->buf, dst->min, 1,
-                            ex_cast(a, dst->buf->dtype, ex_index(a, 0)), s->span));
+    st_add(
+        a, out,
+        st_store(a, dst->buf, dst->min, 1, ex_cast(a, dst->buf->dtype, ex_index(a, 0)), s->span));
   Stmt *load = st_op(a, OP_ATOMIC_LOAD, s->span, from, dst, arg[2].i);
   st_add(a, out, lower_if(l, guard, load, s->span));
 }
@@ -87,6 +89,7 @@ void lower_atomic_vec(Lower *l, Stmt *s, Stmt *out) {
   Stmt *body = st_block(a, s->span);
   lower_atomic(l, one, body);
   facts_pop(l->facts, mark);
-  st_add(a, out, st_for(a, plain ? LOOP_VECTORIZED : LOOP_UNROLL, v, ex_index(a, 0),
-                        ex_index(a, n), body, s->span));
+  st_add(a, out,
+         st_for(a, plain ? LOOP_VECTORIZED : LOOP_UNROLL, v, ex_index(a, 0), ex_index(a, n), body,
+                s->span));
 }

@@ -236,8 +236,10 @@ void lower_allreduce(Lower *l, Stmt *s, Stmt *out) {
                 .kind = reduce_base((ReduceKind)arg[2].i),
                 .c = copies_among(l->kernel->threads, arg[3].i, arg[4].i)};
   vec_push(a, &l->kernel->buffers, f.part);
-  Expr *value = lower_expr(l, arg[0].expr), *start = reduce_neutral(a, (ReduceKind)arg[2].i, value->type);
-  if (f.kind != (ReduceKind)arg[2].i) value = reduce_combine(a, (ReduceKind)arg[2].i, false, start, value);
+  Expr *value = lower_expr(l, arg[0].expr),
+       *start = reduce_neutral(a, (ReduceKind)arg[2].i, value->type);
+  if (f.kind != (ReduceKind)arg[2].i)
+    value = reduce_combine(a, (ReduceKind)arg[2].i, false, start, value);
   st_add(a, out, st_store(a, f.part, &zero, 1, value, s->span));
   combine_copies(&f, out);
   for (int i = 0; i < dst->n; i++) idx[i] = lower_simplify(l, lower_expr(l, dst->min[i]));

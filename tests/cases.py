@@ -105,9 +105,9 @@ def make_inputs(path, facts, values, folder, names):
         if p["kind"] != "tensor":
             continue
         shape, dtype = shape_of(p, values), TYPES[p["dtype"]]
-        file = f"{p['name']}={folder}/{p['name']}.npy"
+        file, result = (f"{p['name']}={folder}/{p['name']}.{end}" for end in ("npy", "out.npy"))
         if p["name"] not in own and p["role"] != "in":
-            files += ["--out", file]
+            files += ["--out", result]
             continue
         data = rng.integers(0 if dtype == np.bool_ else -4, 5, shape).astype(dtype)
         if p["dtype"] in HALVES:
@@ -116,7 +116,7 @@ def make_inputs(path, facts, values, folder, names):
             data = np.array(eval(own[p["name"]], names)).astype(dtype).reshape(shape)
         np.save(f"{folder}/{p['name']}.npy", data)
         names[p["name"]] = data.copy()
-        files += ["--in", file] + (["--out", file] if p["role"] != "in" else [])
+        files += ["--in", file] + (["--out", result] if p["role"] != "in" else [])
     return files
 
 
@@ -148,7 +148,7 @@ def run(case):
             for p in facts["params"]:
                 if p["kind"] != "tensor" or p["role"] == "in":
                     continue
-                got, want = np.load(f"{folder}/{p['name']}.npy"), np.asarray(names[p["name"]])
+                got, want = np.load(f"{folder}/{p['name']}.out.npy"), np.asarray(names[p["name"]])
                 if got.shape != want.shape or not equal(got, want.astype(got.dtype), tolerance):
                     wrong = np.argwhere(got != want) if got.shape == want.shape else "shapes"
                     print(f"{p['name']}: differs from NumPy at {wrong[:4]} of {got.shape}")

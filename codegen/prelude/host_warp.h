@@ -76,8 +76,8 @@ static inline int tlc_block_count(bool x) {
   tlc_host_votes += x;
   __syncthreads();
   const int yes = tlc_host_votes;
-  __syncthreads();
   tlc_host_voters = 0;
+  __syncthreads();
   return yes;
 }
 static inline bool tlc_block_any(bool x) { return tlc_block_count(x) != 0; }
