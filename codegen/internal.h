@@ -104,6 +104,15 @@ const char *cg_expr_text(Cg *c, Expr *x); // the expression alone, in the arena
 void cg_stmt(Cg *c, const Stmt *s);
 void cg_op(Cg *c, const Stmt *s);
 
+/* ops_sm90.c, tensormap.c */
+
+bool cg_sm90_op(Cg *c, const Stmt *s); // false: not one of its ops
+void cg_map_params(Cg *c, bool *first);  // of a kernel
+void cg_map_arguments(Cg *c, const Kernel *k); // ", Am"
+void cg_maps(Cg *c, const Kernel *k);          // lines of the launcher that encode them
+void cg_refuse_maps(Cg *c, const Kernel *k);
+bool cg_has_maps(const Program *p);
+
 /* module.c */
 
 const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p); // of the .cu, no folder
@@ -115,6 +124,8 @@ void cg_kernel(Cg *c, const Kernel *k);
 void cg_launcher(Cg *c);
 // The launcher's parameters: "const void *A, void *C, int64_t M" (no stream).
 void cg_params(Cg *c);
+// Where a parameter or a workspace lies, in host code.
+void cg_tensor_pointer(Cg *c, const Buffer *b);
 bool cg_is_written(const Param *p);
 bool cg_is_zeroed(const CgOptions *o, const Param *p);
 int cg_align(const Buffer *b);                  // bytes that a tensor's address is a multiple of
@@ -130,6 +141,7 @@ void cg_refuse_divisors(Cg *c, bool why);
 /* ops.c */
 
 void cg_address(Cg *c, const Region *r); // of a region's first element
+int cg_count(const Region *r);           // elements of a flat region
 
 /* ops_exchange.c: what threads do with one another's values, and what they say */
 

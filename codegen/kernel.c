@@ -99,6 +99,7 @@ static void kernel_params(Cg *c) {
   }
   for (int i = 0; i < c->p->workspaces.len; i++)
     kernel_workspace(c, c->p->workspaces.data[i], &first);
+  cg_map_params(c, &first);
 }
 
 /* ------------------------------------------------------------------ declarations */
@@ -141,12 +142,10 @@ void cg_kernel(Cg *c, const Kernel *k) {
   names_reserve(c->names, k->name);
   names_reserve(c->names, c->p->symbol);
   cg_begin(c);
-  if (c->o->min_blocks) {
-    cg_text(c, "static __global__ void __launch_bounds__(%d, %d) %s(", k->threads, c->o->min_blocks,
-            k->name);
-  } else {
-    cg_text(c, "static __global__ void __launch_bounds__(%d) %s(", k->threads, k->name);
-  }
+  int blocks = k->min_blocks ? k->min_blocks : c->o->min_blocks;
+  cg_text(c, "static __global__ void __launch_bounds__(%d", kernel_threads(k));
+  if (blocks) cg_text(c, ", %d", blocks);
+  cg_text(c, ") %s(", k->name);
   kernel_params(c);
   cg_text(c, ") {");
   cg_end(c);

@@ -298,6 +298,7 @@ static void refuses(Cg *c) {
   }
   for (int i = 0; i < p->facts.len; i++) refuse_fact(c, &p->facts.data[i]);
   for (int i = 0; i < p->kernels.len; i++) refuse_grid(c, p->kernels.data[i]);
+  for (int i = 0; i < p->kernels.len; i++) cg_refuse_maps(c, p->kernels.data[i]);
   cg_line(c, "return nullptr;");
   cg_close(c, "}");
 }
@@ -337,6 +338,21 @@ static void kernel_arguments(Cg *c, const Kernel *k) {
     cg_text(c, ", ");
     cg_workspace_argument(c, i, name->written);
   }
+  cg_map_arguments(c, k);
+}
+
+void cg_tensor_pointer(Cg *c, const Buffer *b) {
+  for (int i = 0; i < c->p->params.len; i++) {
+    if (c->p->params.data[i].buf != b) continue;
+    cg_text(c, "%s", name_of(c, &c->p->params.data[i]));
+    return;
+  }
+  for (int i = 0; i < c->p->workspaces.len; i++) {
+    if (c->p->workspaces.data[i] != b) continue;
+    cg_workspace_argument(c, i, true);
+    return;
+  }
+  die("a map of '%s', which is no tensor of the program", b->name);
 }
 
 static bool never_empty(const Kernel *k) {
@@ -371,7 +387,17 @@ static bool launch_condition(Cg *c, const Kernel *k, bool may_have_failed) {
   return true;
 }
 
+static void launch_cluster(Cg *c, const Kernel *k) {
+  cg_line(c, "cudaLaunchAttribute cluster = {};");
+  cg_line(c, "cluster.id = cudaLaunchAttributeClusterDimension;");
+  for (int i = 0; i < 3; i++)
+    cg_line(c, "cluster.val.clusterDim.%c = %d;", "xyz"[i], k->cluster[i] > 0 ? k->cluster[i] : 1);
+  cg_line(c, "config.attrs = &cluster;");
+  cg_line(c, "config.numAttrs = 1;");
+}
+
 static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
+  int names = names_mark(c->names);
   bool nested = launch_condition(c, k, may_have_failed);
   cg_line(c, "cudaLaunchConfig_t config = {};");
   cg_begin(c);
@@ -385,9 +411,13 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
   }
   cg_text(c, ");");
   cg_end(c);
-  cg_line(c, "config.blockDim = dim3(%d);", k->threads);
+  cg_line(c, "config.blockDim = dim3(%d);", kernel_threads(k));
   if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
   cg_line(c, "config.stream = stream;");
+  if (kernel_cluster(k) > 1) launch_cluster(c, k);
+  cg_maps(c, k);
+  bool checked = names_mark(c->names) > names;
+  if (checked) cg_open(c, "if (error == cudaSuccess) {");
   bool opt_in = k->smem_bytes > 48 * 1024;
   if (opt_in) {
     needs_add(c->needs, "opt_in");
@@ -401,7 +431,9 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
   cg_text(c, ");");
   cg_end(c);
   if (opt_in) cg_close(c, "}");
+  if (checked) cg_close(c, "}");
   if (nested) cg_close(c, "}");
+  names_pop(c->names, names);
 }
 
 bool cg_is_zeroed(const CgOptions *o, const Param *p) {
@@ -431,6 +463,7 @@ void cg_declare_params(Cg *c) {
   const Program *p = c->p;
   names_reserve(c->names, p->symbol);
   names_reserve(c->names, "config");
+  names_reserve(c->names, "cluster");
   names_reserve(c->names, "pending");
   names_reserve(c->names, "why");
   for (int i = 0; i < p->kernels.len; i++) names_reserve(c->names, p->kernels.data[i]->name);

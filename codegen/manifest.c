@@ -68,7 +68,7 @@ static void launch(Cg *c, const Kernel *k) {
   string_field(c, "name", k->name);
   cg_text(c, ", ");
   extents(c, "grid", (Expr **)k->grid, 3);
-  cg_text(c, ", \"threads\": %d, \"smem\": %lld}", k->threads, (long long)k->smem_bytes);
+  cg_text(c, ", \"threads\": %d, \"smem\": %lld}", kernel_threads(k), (long long)k->smem_bytes);
 }
 
 static void fact(Cg *c, const Fact *f) {

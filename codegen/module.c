@@ -13,7 +13,8 @@ static void head_kernel(Arena *a, const Kernel *k, const Program *p, const CgOpt
   cg_declare_params(&c);
   buf_printf(out, "//   launch      %s: grid (", k->name);
   for (int i = 0; i < 3; i++) buf_printf(out, "%s%s", i ? ", " : "", cg_expr_text(&c, k->grid[i]));
-  buf_printf(out, "), %d threads, %lld bytes shared\n", k->threads, (long long)k->smem_bytes);
+  buf_printf(out, "), %d threads, %lld bytes shared\n", kernel_threads(k),
+             (long long)k->smem_bytes);
 }
 
 static void head_workspace(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
@@ -69,17 +70,25 @@ static bool any_uses(const Program *const *p, int n, const Needs *needs, DType t
   return needs_any(needs, cg_short(t));
 }
 
+static bool any_maps(const Program *const *p, int n) {
+  for (int i = 0; i < n; i++)
+    if (cg_has_maps(p[i])) return true;
+  return false;
+}
+
 static void includes(const Program *const *p, int n, const CgOptions *o, const Needs *needs,
                      Buf *out) {
   buf_puts(out, "\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n");
   if (needs_any(needs, "print") || needs_any(needs, "assert")) buf_puts(out, "#include <cstdio>\n");
-  if (needs_any(needs, "bytes")) buf_puts(out, "#include <initializer_list>\n");
+  if (needs_any(needs, "bytes") || any_maps(p, n))
+    buf_puts(out, "#include <initializer_list>\n");
   buf_puts(out, "\n#ifdef TLC_HOST // tlc's host prelude runs this text on a CPU\n"
                 "#include TLC_HOST\n#else\n#include <cuda_runtime.h>\n");
   if (any_uses(p, n, needs, DT_F16)) buf_puts(out, "#include <cuda_fp16.h>\n");
   if (any_uses(p, n, needs, DT_BF16)) buf_puts(out, "#include <cuda_bf16.h>\n");
   if (any_uses(p, n, needs, DT_E4M3) || any_uses(p, n, needs, DT_E5M2))
     buf_puts(out, "#include <cuda_fp8.h>\n");
+  if (any_maps(p, n)) buf_puts(out, "#include <cuda.h>\n");
   buf_printf(out, "\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < %d\n", 10 * o->target->sm);
   buf_printf(out, "#error \"this file is for %s and newer GPUs\"\n#endif\n", o->target->name);
   needs_write(needs, true, out);

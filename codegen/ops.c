@@ -15,14 +15,14 @@ void cg_address(Cg *c, const Region *r) {
   }
 }
 
-static int count(const Region *r) {
+int cg_count(const Region *r) {
   int64_t n;
   if (r->n != 1 || !ex_const(r->extent[0], &n))
     die("%s: not a flat region of constant extent", r->buf->name);
   return (int)n;
 }
 
-static int bytes(const Region *r) { return count(r) * dt_bytes(r->buf->dtype); }
+static int bytes(const Region *r) { return cg_count(r) * dt_bytes(r->buf->dtype); }
 
 static void sync(Cg *c, const Stmt *s) { cg_line(c, "__syncthreads();"); }
 
@@ -36,7 +36,7 @@ static void wait(Cg *c, const Stmt *s) {
   cg_line(c, "tlc_cp_async_wait<%d>();", (int)s->u.op.arg[0].i);
 }
 
-static void two_addresses(Cg *c, const char *name, const Region *first, const Region *second) {
+static void two_places(Cg *c, const char *name, const Region *first, const Region *second) {
   needs_add(c->needs, "%s", name);
   cg_begin(c);
   cg_text(c, "tlc_%s(", name);
@@ -53,7 +53,7 @@ static void call_end(Cg *c) {
 static void vmov(Cg *c, const Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   bool to_memory = dst->buf->scope != SC_LOCAL;
-  two_addresses(c, arena_printf(c->arena, "%s_%d", to_memory ? "store" : "load", bytes(dst)), dst,
+  two_places(c, arena_printf(c->arena, "%s_%d", to_memory ? "store" : "load", bytes(dst)), dst,
                 src);
   call_end(c);
 }
@@ -70,8 +70,8 @@ static Expr *valid_bytes(Arena *a, Expr *valid, int size) {
 static void cp_async(Cg *c, const Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   Expr *valid = s->u.op.arg[2].expr;
-  bool whole = ex_is(valid, count(src));
-  two_addresses(c, arena_printf(c->arena, "cp_async%s_%d", whole ? "" : "_zfill", bytes(dst)), dst,
+  bool whole = ex_is(valid, cg_count(src));
+  two_places(c, arena_printf(c->arena, "cp_async%s_%d", whole ? "" : "_zfill", bytes(dst)), dst,
                 src);
   if (!whole) {
     cg_text(c, ", ");
@@ -83,14 +83,14 @@ static void cp_async(Cg *c, const Stmt *s) {
 static void ldmatrix(Cg *c, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
   const char *trans = arg[3].i ? "_trans" : "";
-  two_addresses(c, arena_printf(c->arena, "ldmatrix%s_x%d", trans, (int)arg[2].i), arg[1].region,
+  two_places(c, arena_printf(c->arena, "ldmatrix%s_x%d", trans, (int)arg[2].i), arg[1].region,
                 arg[0].region);
   call_end(c);
 }
 
 static void byte_perm(Cg *c, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
-  two_addresses(c, "byte_perm", arg[1].region, arg[0].region);
+  two_places(c, "byte_perm", arg[1].region, arg[0].region);
   cg_text(c, ", ");
   cg_value(c, arg[2].expr, DT_U32, P_TERNARY);
   call_end(c);
@@ -126,7 +126,7 @@ static void vatomic(Cg *c, const Stmt *s) {
   const Region *dst = s->u.op.arg[0].region, *src = s->u.op.arg[1].region;
   DType t = dst->buf->dtype;
   const char *name = cg_atomic_name((AtomicFn)s->u.op.arg[2].i);
-  int n = count(dst), unit = 1;
+  int n = cg_count(dst), unit = 1;
   if (s->u.op.arg[2].i == ATOMIC_ADD && t == src->buf->dtype) {
     if (t == DT_F32) unit = n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;
     if (t == DT_F16 || t == DT_BF16) unit = n % 2 == 0 ? 2 : 1;
@@ -157,6 +157,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
 };
 
 void cg_op(Cg *c, const Stmt *s) {
+  if (cg_sm90_op(c, s)) return;
   if (!emit[s->u.op.op]) die("%s is not a THREAD-level op", op_info(s->u.op.op)->name);
   emit[s->u.op.op](c, s);
 }

@@ -125,8 +125,13 @@ bool job_front(Job *j, const Options *o) {
   bool ok = ir_verify(p, &why);
   if (!ok) diag_report(j->diags, DIAG_BAD_IR, (Span){j->file, 0, 0}, buf_str(&why));
   buf_free(&why);
-  if (ok) add_program(j, p);
-  return ok;
+  if (!ok) return false;
+  const Stmt *lacks = target_lacks(j->target, p);
+  add_program(j, p);
+  if (!lacks) return true;
+  diag_report(j->diags, DIAG_TARGET_OP, lacks->span, op_info(lacks->u.op.op)->name,
+              j->target->name);
+  return false;
 }
 
 static bool is_lowered(const Program *p) {

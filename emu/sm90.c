@@ -44,7 +44,7 @@ void warp_sm90(Emu *e, const Instr *in) {
 
 // Ops whose order block barriers do not tell.
 static bool orders(OpCode op) {
-  return op == OP_SYNC_WARP || (op >= OP_MBAR_INIT && op <= OP_SETMAXNREG) ||
+  return op == OP_SYNC_WARP || (op >= OP_MBAR_INIT && op <= OP_SETMAXNREG) || // ORDER_SM90
          (op >= OP_WGMMA && op <= OP_WGMMA_WAIT);
 }
 

@@ -20,7 +20,7 @@ static const Target targets[] = {
    COMMON},
   {.name = "sm_90a", .sm = 90, .sms = 132, .max_smem_block = 232448,
    .smem_per_sm = 233472, .fp8_mma = true,
-   .red_vec_f32 = true, .atomic_bf16 = true, COMMON},
+   .red_vec_f32 = true, .atomic_bf16 = true, .bulk = true, .max_cluster = 8, COMMON},
 };
 
 const Target *target_find(const char *name) {
@@ -31,3 +31,25 @@ const Target *target_find(const char *name) {
 }
 
 const Target *target_at(int i) { return i >= 0 && i < (int)LEN(targets) ? &targets[i] : NULL; }
+
+typedef struct {
+  const Target *target;
+  const Stmt *lacks;
+} Fit;
+
+static bool has(const Target *t, OpCode op) {
+  bool sm90 = (op >= OP_MBAR_INIT && op <= OP_STMATRIX) || // ORDER_SM90
+              (op >= OP_WGMMA && op <= OP_WGMMA_WAIT);
+  return t->bulk || !sm90;
+}
+
+static void look(void *ctx, Stmt *s) {
+  Fit *f = ctx;
+  if (s->kind == ST_OP && !f->lacks && !has(f->target, s->u.op.op)) f->lacks = s;
+}
+
+const Stmt *target_lacks(const Target *t, const Program *p) {
+  Fit f = {t, NULL};
+  for (int i = 0; i < p->kernels.len; i++) st_walk(p->kernels.data[i]->body, look, &f);
+  return f.lacks;
+}

@@ -19,9 +19,14 @@ typedef struct {
   bool fp8_mma;            // mma.sync with e4m3/e5m2 operands
   bool red_vec_f32;        // red.global.add.v2/v4.f32
   bool atomic_bf16;        // native bf16 atomics
+  bool bulk;               // mbarriers, TMA and bulk copies, clusters, setmaxnreg, wgmma
+  int max_cluster;         // blocks of a cluster that every GPU of the target can have; 0: none
 } Target;
 
 const Target *target_find(const char *name); // NULL when unknown
 const Target *target_at(int i);              // NULL past the end
+
+// The first THREAD-level op that the target has no instruction for; NULL where it has all.
+const Stmt *target_lacks(const Target *t, const Program *p);
 
 #endif

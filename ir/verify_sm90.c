@@ -236,6 +236,7 @@ static void check_map(Verify *v, const Buffer *b) {
     ex_walk(b->shape[i], host_node, v);
     if (b->strides) ex_walk(b->strides[i], host_node, v);
   }
+  if (m->step[inner] != 1) verify_fail(v, "map %s: the innermost step is not 1", n); // ignored
   if (b->strides && (!ex_const(b->strides[inner], &one) || one != 1))
     verify_fail(v, "map %s: the innermost stride is not 1", n);
   if (m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)

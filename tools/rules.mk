@@ -107,7 +107,7 @@ $(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
 $(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/prelude_host.inc
 
 # Each thread-level op alone, for tests/gpu/ops.sh.
-$(BUILD)/tests/ops: tests/gpu/ops.c tests/unit/micro.h tests/unit/text_host.h $(BUILD)/libtlc.a
+$(BUILD)/tests/ops: tests/gpu/ops.c $(wildcard tests/unit/micro*.h) tests/unit/text_host.h $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) $(LDLIBS)

@@ -73,3 +73,48 @@ static inline cudaError_t tlc_opt_in(const void *kernel, int bytes) {
   return static_cast<cudaError_t>(reinterpret_cast<int (*)(cudaFunction_t, int, int)>(set)(
       function, max_dynamic_shared_size_bytes, bytes));
 }
+
+// @helper bad_pitch
+static inline bool tlc_bad_pitch(int64_t bytes) {
+  return bytes < 0 || bytes % 16 != 0 || bytes >= INT64_C(1) << 40;
+}
+
+// Describes a tensor to TMA: extents and steps in elements, strides in bytes, innermost first. Of
+// an empty tensor, of which nothing can be copied, there is no map.
+// @helper tensor_map device
+static inline cudaError_t
+tlc_tensor_map(CUtensorMap *map, CUtensorMapDataType type, const void *data,
+               std::initializer_list<int64_t> shape, std::initializer_list<int64_t> strides,
+               std::initializer_list<int> box, CUtensorMapSwizzle swizzle,
+               CUtensorMapL2promotion l2, CUtensorMapFloatOOBfill fill,
+               std::initializer_list<int> steps = {1, 1, 1, 1, 1}) {
+  typedef CUresult (*Encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                             const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                             const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                             CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  cuuint64_t extent[5], pitch[5] = {};
+  cuuint32_t size[5], step[5];
+  void *encode = nullptr;
+  int n = 0, strided = 0, boxed = 0, stepped = 0;
+  *map = {};
+  for (const int64_t x : shape) {
+    if (x <= 0) return cudaSuccess;
+    extent[n++] = static_cast<cuuint64_t>(x);
+  }
+  for (const int64_t x : strides) pitch[strided++] = static_cast<cuuint64_t>(x);
+  for (const int x : box) size[boxed++] = static_cast<cuuint32_t>(x);
+  for (const int x : steps) step[stepped++] = static_cast<cuuint32_t>(x);
+#if CUDART_VERSION >= 12050
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault);
+#else
+  const cudaError_t error =
+      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, cudaEnableDefault);
+#endif
+  if (error != cudaSuccess) return error;
+  if (!encode) return cudaErrorNotSupported;
+  const CUresult result = reinterpret_cast<Encode>(encode)(
+      map, type, static_cast<cuuint32_t>(n), const_cast<void *>(data), extent, pitch, size, step,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, l2, fill);
+  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}

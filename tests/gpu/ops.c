@@ -1,8 +1,9 @@
 // Every thread-level op alone, on a GPU against the emulator.
-//   ops gen FOLDER     writes ops.cu (all micro programs and a main) and ops.in (their arguments)
-//   ops check FOLDER   compares ops.out, which the built ops.cu wrote, with the emulator
+//   ops gen FOLDER [sm_90a]     writes ops.cu (all micro programs and a main) and ops.in (their
+//                               arguments); with sm_90a the programs of tests/unit/micro_sm90.h
+//   ops check FOLDER [sm_90a]   compares ops.out, which the built ops.cu wrote, with the emulator
 // SPDX-License-Identifier: MIT
-#include "tests/unit/micro.h"
+#include "tests/unit/micro_sm90.h"
 #include "tests/unit/text_host.h"
 
 static const char main_text[] =
@@ -58,7 +59,7 @@ static int write_in(const char *folder, const char *name, const Buf *b) {
   return 1;
 }
 
-static int generate(const Micros *s, const char *folder) {
+static int generate(const Micros *s, const char *folder, const Target *target) {
   int n = s->list.len;
   const Program **p = NEWN(s->a, const Program *, n);
   CgOptions *o = NEWN(s->a, CgOptions, n);
@@ -66,7 +67,7 @@ static int generate(const Micros *s, const char *folder) {
   for (int i = 0; i < n; i++) {
     const Micro *m = s->list.data[i];
     p[i] = m->p;
-    o[i] = (CgOptions){.target = target_find("sm_80"), .out_name = "ops.cu"};
+    o[i] = (CgOptions){.target = target, .out_name = "ops.cu"};
     for (int k = 0; k < m->p->params.len; k++) buf_add(&in, m->arg[k].data, m->arg[k].bytes);
   }
   cg_cuda_all(p, o, n, &text);
@@ -80,7 +81,7 @@ static int generate(const Micros *s, const char *folder) {
 }
 
 // Elements that differ over all programs, one line for each tensor that does.
-static int check(const Micros *s, const char *folder) {
+static int check(const Micros *s, const char *folder, const Target *target) {
   char path[512];
   size_t len;
   snprintf(path, sizeof path, "%s/ops.out", folder);
@@ -92,7 +93,7 @@ static int check(const Micros *s, const char *folder) {
     Diags *d = diag_new(s->a, src_new(s->a), (DiagOptions){0});
     EmuReport report;
     EmuCall call = {.args = (EmuArg *)m->arg};
-    if (!emu_run(m->p, &call, target_find("sm_80"), &(EmuOptions){.seed = 1}, &report, d)) bad++;
+    if (!emu_run(m->p, &call, target, &(EmuOptions){.seed = 1}, &report, d)) bad++;
     diag_flush(d, stderr);
     for (int k = 0; k < m->p->params.len; got += m->arg[k++].bytes) {
       if ((size_t)(end - got) < m->arg[k].bytes) return fprintf(stderr, "%s: too short\n", path), 1;
@@ -104,11 +105,14 @@ static int check(const Micros *s, const char *folder) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) return fprintf(stderr, "usage: ops gen|check FOLDER\n"), 2;
+  bool sm90 = argc == 4 && !strcmp(argv[3], "sm_90a");
+  if (argc != 3 + sm90) return fprintf(stderr, "usage: ops gen|check FOLDER [sm_90a]\n"), 2;
   Micros s;
   Arena *a = arena_new();
-  micro_all(&s, a);
-  int status = strcmp(argv[1], "gen") ? check(&s, argv[2]) : generate(&s, argv[2]);
+  const Target *target = target_find(sm90 ? "sm_90a" : "sm_80");
+  if (sm90) micro_sm90_all(&s, a);
+  else micro_all(&s, a);
+  int status = strcmp(argv[1], "gen") ? check(&s, argv[2], target) : generate(&s, argv[2], target);
   arena_free(a);
   return status;
 }

@@ -18,6 +18,17 @@ for flags in "-arch=sm_80" "-arch=native" "-arch=native --use_fast_math" "-arch=
     "$folder/ops" "$folder/ops.in" "$folder/ops.out" && "$BUILD/tests/ops" check "$folder" ||
     { echo "FAIL ops $flags"; failed=1; }
 done
+case $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2> /dev/null | head -n 1) in
+  9.0)
+    "$BUILD/tests/ops" gen "$folder" sm_90a || exit 1
+    for flags in "-arch=sm_90a" "-arch=sm_90a -G"; do
+      # shellcheck disable=SC2086
+      "$nvcc" -std=c++17 $flags -o "$folder/ops" "$folder/ops.cu" &&
+        "$folder/ops" "$folder/ops.in" "$folder/ops.out" && "$BUILD/tests/ops" check "$folder" sm_90a ||
+        { echo "FAIL ops $flags"; failed=1; }
+    done ;;
+  *) echo "SKIPPED ops sm_90a: no GPU of that architecture" ;;
+esac
 "$BUILD/tlc" samples/gemm.tl -p M=256,N=256,K=256 -p block_K=64,num_stages=3 \
   -o "$folder/gemm.cu" --header "$folder/gemm.h" &&
   "$BUILD/tlc" samples/splitk_workspace.tl -p M=256,N=256,K=256 \

@@ -3,7 +3,7 @@
 // needed. Results are kept by content under build/tests/nvcc. Without nvcc the tests are skipped.
 // SPDX-License-Identifier: MIT
 #include "emu_build.h"
-#include "micro.h"
+#include "micro_sm90.h"
 #include "text_host.h"
 
 static const char *nvcc;
@@ -88,6 +88,26 @@ START_TEST(every_helper_compiles) {
   ck_assert(compile(&text,
                     "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90", out,
                     sizeof out));
+  buf_free(&text);
+  arena_free(a);
+}
+END_TEST
+
+START_TEST(every_sm90_helper_compiles) {
+  Micros s;
+  char out[400];
+  Arena *a = arena_new();
+  micro_sm90_all(&s, a);
+  int n = s.list.len;
+  const Program **p = NEWN(a, const Program *, n);
+  CgOptions *o = NEWN(a, CgOptions, n);
+  for (int i = 0; i < n; i++) {
+    p[i] = s.list.data[i]->p;
+    o[i] = (CgOptions){.target = target_find("sm_90a"), .out_name = "micro.cu"};
+  }
+  Buf text = {0};
+  cg_cuda_all(p, o, n, &text);
+  ck_assert(compile(&text, "-arch=sm_90a", out, sizeof out));
   buf_free(&text);
   arena_free(a);
 }
@@ -194,6 +214,7 @@ int main(void) {
   TCase *t = tcase_create("nvcc");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, every_helper_compiles);
+  tcase_add_test(t, every_sm90_helper_compiles);
   tcase_add_test(t, two_files_link);
   tcase_add_test(t, two_files_link_relocatable);
   tcase_add_test(t, clang_is_a_host);
