@@ -87,12 +87,7 @@ from .language import dtypes  # noqa: E402, F401
 transform = __import__("tilelang.transform", fromlist=["x"])
 transform.PassConfigKey = PassConfigKey
 transform.simplify_prim_func = lambda f=None, **_: f
-try:
-    import tvm
-except ImportError:
-    tvm = Opaque("tvm")
-if isinstance(tvm, types.ModuleType) and not getattr(tvm, "__file__", None):
-    tvm.DataType = DataType
+import tvm  # noqa: E402, F401
 
 
 def __getattr__(name):

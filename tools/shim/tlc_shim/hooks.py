@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 
+from .dtypes import dtype as DType
 from .opaque import OpaqueModule
 
 FAKES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fake")
@@ -37,7 +38,8 @@ class _OpaqueLoader(importlib.abc.Loader):
         return OpaqueModule(spec.name)
 
     def exec_module(self, module):
-        pass
+        if module.__name__ == "tvm":
+            module.DataType = DType
 
 
 def _opaque_spec(name):

@@ -39,8 +39,10 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-def do_bench(fn, *_, quantiles=None, **__):
-    """Milliseconds a call, of a few: a figure to print, not a measurement."""
+def do_bench(fn, *args, quantiles=None, **__):
+    """Milliseconds a call, of a few: a figure to print, not a measurement. Tensors that follow are fn's arguments."""
+    if args and hasattr(args[0], "shape"):
+        return do_bench(lambda: fn(*args), quantiles=quantiles)
     if settings.recording():
         fn()
         return [1.0] * len(quantiles) if quantiles else 1.0
