@@ -133,5 +133,6 @@ bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f); // false: no su
 
 /* oracle_gemm.c */
 void oracle_gemm(Oracle *o, const OStmt *s);
+void oracle_gemm_sp(Oracle *o, const OStmt *s);
 
 #endif

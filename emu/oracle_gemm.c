@@ -41,8 +41,7 @@ static Matrix matrix_of(Oracle *o, const ORegion *r, const Box *b, bool transpos
   x.cols = emu_eval_int(&o->m, r->extent[r->n - 1]);
   x.row_stride = r->mem->stride[r->n - 2];
   x.col_stride = r->mem->stride[r->n - 1];
-  if (transpose)
-    return (Matrix){b, x.cols, x.rows, x.col_stride, x.row_stride};
+  if (transpose) return (Matrix){b, x.cols, x.rows, x.col_stride, x.row_stride};
   return x;
 }
 
@@ -145,31 +144,77 @@ static bool fits(const Box *b) {
   return inside;
 }
 
+// c (+)= a b, of matrices that agree.
+static void product(Oracle *o, const OStmt *s, const Matrix *a, const Matrix *b, const Matrix *c,
+                    bool clear) {
+  if (a->rows != c->rows || b->cols != c->cols || a->cols != b->rows) {
+    EMU_FAIL(&o->m, s, DIAG_EMU_SHAPES, s->span, (long long)a->cols, (long long)b->rows);
+    return;
+  }
+  Arena *tmp = o->m.arena;
+  Packed p = {.m = (int)c->rows, .n = (int)c->cols, .k = (int)a->cols};
+  p.mp = (p.m + MB - 1) / MB * MB;
+  p.np = (p.n + NB - 1) / NB * NB;
+  p.a = NEWN(tmp, double, (size_t)p.mp *(size_t)p.k + 1);
+  p.b = NEWN(tmp, double, (size_t)p.np *(size_t)p.k + 1);
+  double *sum = NEWN(tmp, double, (size_t)p.mp *(size_t)p.np), *spread = NULL, *carried = NULL;
+  pack_a(&p, a, TAKE_VALUE);
+  pack_b(&p, b, TAKE_VALUE);
+  multiply(&p, sum);
+  if (o->track && dt_is_float(c->box->mem->type)) {
+    spread = NEWN(tmp, double, (size_t)p.mp *(size_t)p.np);
+    carried = NEWN(tmp, double, (size_t)p.mp *(size_t)p.np);
+    deviations(&p, a, b, spread, carried);
+  }
+  store_result(&p, c, clear, sum, spread, carried);
+}
+
 void oracle_gemm(Oracle *o, const OStmt *s) {
   const ORegion *ra = s->arg[0].r, *rb = s->arg[1].r, *rc = s->arg[2].r;
   Box ba = oracle_box(o, s, ra), bb = oracle_box(o, s, rb), bc = oracle_box(o, s, rc);
   if (!bc.total || !fits(&ba) || !fits(&bb) || !fits(&bc)) return; // reported by oracle_box
   Matrix a = matrix_of(o, ra, &ba, s->arg[3].i), b = matrix_of(o, rb, &bb, s->arg[4].i);
   Matrix c = matrix_of(o, rc, &bc, false);
-  if (a.rows != c.rows || b.cols != c.cols || a.cols != b.rows) {
-    EMU_FAIL(&o->m, s, DIAG_EMU_SHAPES, s->span, (long long)a.cols, (long long)b.rows);
-    return;
+  product(o, s, &a, &b, &c, s->arg[6].e && emu_eval_int(&o->m, s->arg[6].e));
+}
+
+static int64_t place_of(const Matrix *x, int64_t i, int64_t j) {
+  return x->box->base + i * x->row_stride + j * x->col_stride;
+}
+
+// Where in its group a kept element belongs: group g of row i, its first or second.
+static int64_t kept_at(const Matrix *e, int64_t i, int64_t g, bool wide, int which) {
+  const Mem *m = e->box->mem;
+  int per = dt_bits(m->type) / 4;
+  int64_t word = value_at(m, place_of(e, i, g / per)).i;
+  int nibble = (int)((uint64_t)word >> (g % per * 4)) & 15;
+  if (wide) return nibble == 14;
+  return which ? nibble >> 2 : nibble & 3;
+}
+
+void oracle_gemm_sp(Oracle *o, const OStmt *s) {
+  Box ba = oracle_box(o, s, s->arg[0].r), be = oracle_box(o, s, s->arg[1].r);
+  Box bb = oracle_box(o, s, s->arg[2].r), bc = oracle_box(o, s, s->arg[3].r);
+  if (!bc.total || !fits(&ba) || !fits(&be) || !fits(&bb) || !fits(&bc)) return;
+  Matrix a = matrix_of(o, s->arg[0].r, &ba, s->arg[4].i);
+  Matrix e = matrix_of(o, s->arg[1].r, &be, s->arg[5].i);
+  Matrix b = matrix_of(o, s->arg[2].r, &bb, s->arg[6].i);
+  Matrix c = matrix_of(o, s->arg[3].r, &bc, false);
+  bool wide = dt_bits(ba.mem->type) == 32;
+  int kept = wide ? 1 : 2, group = 2 * kept;
+  Mem dense = {.type = ba.mem->type};
+  Box whole = {.mem = &dense};
+  size_t n = (size_t)(a.rows * a.cols) * 2 + 1;
+  dense.v = NEWN(o->m.arena, Val, n);
+  if (ba.mem->err) dense.err = NEWN(o->m.arena, float, n);
+  for (int64_t i = 0; i < a.rows; i++) {
+    for (int64_t k = 0; k < a.cols; k++) {
+      int64_t from = place_of(&a, i, k), to = i * a.cols * 2 + k / kept * group;
+      to += kept_at(&e, i, k / kept, wide, (int)(k % kept));
+      dense.v[to] = value_at(ba.mem, from);
+      if (dense.err) dense.err[to] = ba.mem->err[from];
+    }
   }
-  bool clear = s->arg[6].e && emu_eval_int(&o->m, s->arg[6].e);
-  Arena *tmp = o->m.arena;
-  Packed p = {.m = (int)c.rows, .n = (int)c.cols, .k = (int)a.cols};
-  p.mp = (p.m + MB - 1) / MB * MB;
-  p.np = (p.n + NB - 1) / NB * NB;
-  p.a = NEWN(tmp, double, (size_t)p.mp * (size_t)p.k + 1);
-  p.b = NEWN(tmp, double, (size_t)p.np * (size_t)p.k + 1);
-  double *sum = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np), *spread = NULL, *carried = NULL;
-  pack_a(&p, &a, TAKE_VALUE);
-  pack_b(&p, &b, TAKE_VALUE);
-  multiply(&p, sum);
-  if (o->track && dt_is_float(c.box->mem->type)) {
-    spread = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np);
-    carried = NEWN(tmp, double, (size_t)p.mp * (size_t)p.np);
-    deviations(&p, &a, &b, spread, carried);
-  }
-  store_result(&p, &c, clear, sum, spread, carried);
+  Matrix full = {&whole, a.rows, a.cols * 2, a.cols * 2, 1};
+  product(o, s, &full, &b, &c, s->arg[8].e && emu_eval_int(&o->m, s->arg[8].e));
 }

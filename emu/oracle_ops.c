@@ -168,6 +168,8 @@ static void run_once(Oracle *o, const OStmt *s) {
   case OP_COPY: transfer(o, s, s->arg[1].r, s->arg[0].r, -1); break;
   case OP_FILL: fill(o, s); break;
   case OP_GEMM: oracle_gemm(o, s); break;
+  case OP_GEMM_SP: oracle_gemm_sp(o, s); break;
+
   case OP_ATOMIC_TILE: transfer(o, s, s->arg[0].r, s->arg[1].r, (int)s->arg[2].i); break;
   case OP_REDUCE: oracle_reduce(o, s); break;
   case OP_SCAN: oracle_scan(o, s); break;
@@ -175,6 +177,7 @@ static void run_once(Oracle *o, const OStmt *s) {
   case OP_TEST: oracle_test(o, s); break;
   case OP_IM2COL: oracle_im2col(o, s); break;
   case OP_DP4A: oracle_dp4a(o, s); break;
+  case OP_SYNC_SOME:
   case OP_SYNC_WARP:
   case OP_SYNC:         // lockstep: every statement is a barrier
   case OP_ASYNC_COMMIT: // and every copy completes at once

@@ -202,3 +202,33 @@ static Val fill(Ev *ev, Call *c, Val value, Span at) {
 
 Val t_clear(Ev *ev, Call *c) { return fill(ev, c, v_int(0), c->span); }
 Val t_fill(Ev *ev, Call *c) { return fill(ev, c, c->arg[1], c->at[1]); }
+
+// dst[..., j, i] = src[..., i, j]: a loop over the elements of the two last dimensions.
+Val t_transpose(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  need_tile_place(ev, c);
+  Side s[2];
+  for (int i = 0; i < 2; i++) {
+    if (!side_of(ev, c->arg[i], c->at[i], &s[i]) || !s[i].extent || s[i].n < 2)
+      ev_fail(ev, DIAG_TILE_OPERAND, c->at[i], c->fn->name, i ? "destination" : "source",
+              v_kind(ev, c->arg[i]));
+    (void)side_region(ev, &s[i], c->at[i]);
+  }
+  Arena *a = ev->arena;
+  int n = s[0].n, m = s[1].n;
+  Expr **x = s[0].extent + n - 2, **y = s[1].extent + m - 2;
+  if (!ex_equal(x[0], y[1]) || !ex_equal(x[1], y[0])) mismatch(ev, &s[0], &s[1], c->span);
+  Var *var[2];
+  Expr *zero[2], **from = arena_copy(a, s[0].min, sizeof *from * (size_t)n);
+  Expr **to = arena_copy(a, s[1].min, sizeof *to * (size_t)m);
+  for (int i = 0; i < 2; i++) {
+    var[i] = var_new(a, i ? "j" : "i", DT_INDEX, VAR_LOOP, c->span);
+    zero[i] = ex_index(a, 0);
+    from[n - 2 + i] = ex_add(a, from[n - 2 + i], ex_var(a, var[i]));
+    to[m - 1 - i] = ex_add(a, to[m - 1 - i], ex_var(a, var[i]));
+  }
+  Stmt *body = st_block(a, c->span);
+  st_add(a, body, st_store(a, s[1].buf, to, m, ex_load(a, s[0].buf, from, n), c->span));
+  ev_emit(ev, st_for_n(a, LOOP_PARALLEL, 2, var, zero, x, body, c->span));
+  return v_none();
+}

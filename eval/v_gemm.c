@@ -34,10 +34,10 @@ static void check_shapes(Ev *ev, Call *c, const int64_t *a, const int64_t *b, co
                                   (long long)kb));
 }
 
-static int64_t policy(Ev *ev, Call *c) {
-  if (!arg_given(c, 5)) return POLICY_SQUARE;
-  if (c->arg[5].kind != V_POLICY) ev_fail(ev, DIAG_GEMM_POLICY, c->at[5], v_brief(ev, c->arg[5]));
-  return c->arg[5].i == 0 ? POLICY_SQUARE : c->arg[5].i == 1 ? POLICY_FULL_ROW : POLICY_FULL_COL;
+static int64_t policy(Ev *ev, Call *c, int i) {
+  if (!arg_given(c, i)) return POLICY_SQUARE;
+  if (c->arg[i].kind != V_POLICY) ev_fail(ev, DIAG_GEMM_POLICY, c->at[i], v_brief(ev, c->arg[i]));
+  return c->arg[i].i == 0 ? POLICY_SQUARE : c->arg[i].i == 1 ? POLICY_FULL_ROW : POLICY_FULL_COL;
 }
 
 Val t_gemm(Ev *ev, Call *c) {
@@ -60,6 +60,40 @@ Val t_gemm(Ev *ev, Call *c) {
   Expr *clr = ev_is_rt(clear) ? ev_cond(ev, clear, c->at[6])
                               : ex_bool(ev->arena, ev_truth(ev, clear, c->at[6]));
   ev_emit(ev, st_op(ev->arena, OP_GEMM, c->span, ra, rb, rc, (int64_t)ta, (int64_t)tb,
-                    policy(ev, c), ex_at(clr, c->at[6])));
+                    policy(ev, c, 5), ex_at(clr, c->at[6])));
+  return v_none();
+}
+
+static void check_meta(Ev *ev, Call *c, const Region *a, const Region *e, int64_t m, int64_t k,
+                       const int64_t *got, bool te) {
+  DType t = e->buf->dtype;
+  bool fits = t == DT_I8 || t == DT_I16 || t == DT_I32 || t == DT_U8 || t == DT_U16 || t == DT_U32;
+  int group = dt_bits(a->buf->dtype) == 32 ? 2 : 4;
+  int64_t factor = dt_bits(t) / 4 * group, rows = te ? got[1] : got[0], cols = te ? got[0] : got[1];
+  if (fits && rows == m && k % factor == 0 && cols == k / factor) return;
+  ev_fail(ev, DIAG_GEMM_META, c->at[1], buf_name(e->buf), dt_name(t), (long long)rows,
+          (long long)cols, (long long)m, (long long)(k / factor));
+}
+
+// (A, E, B, C, transpose_A, transpose_E, transpose_B, policy, clear_accum): LANGUAGE.md 6.11.
+Val t_gemm_sp(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  need_tile_place(ev, c);
+  int64_t a[2], e[2], b[2], d[2];
+  Region *ra = matrix(ev, c, 0, 'A', &a[0], &a[1]), *re = matrix(ev, c, 1, 'E', &e[0], &e[1]);
+  Region *rb = matrix(ev, c, 2, 'B', &b[0], &b[1]), *rc = matrix(ev, c, 3, 'C', &d[0], &d[1]);
+  if (rc->buf->scope != SC_FRAGMENT || c->arg[3].kind != V_BUFFER)
+    ev_fail(ev, DIAG_GEMM_C, c->at[3], v_kind(ev, c->arg[3]));
+  bool ta = arg_bool(ev, c, 4, false), te = arg_bool(ev, c, 5, false),
+       tb = arg_bool(ev, c, 6, false);
+  a[!ta] *= 2; // along K
+  check_shapes(ev, c, a, b, d, ta, tb);
+  check_meta(ev, c, ra, re, a[ta], a[!ta], e, te);
+  Val clear = arg_given(c, 8) ? c->arg[8] : v_bool(false);
+  if (!dev_ok(clear)) (void)arg_bool(ev, c, 8, false);
+  Expr *clr = ev_is_rt(clear) ? ev_cond(ev, clear, c->at[8])
+                              : ex_bool(ev->arena, ev_truth(ev, clear, c->span));
+  ev_emit(ev, st_op(ev->arena, OP_GEMM_SP, c->span, ra, re, rb, rc, (int64_t)ta, (int64_t)te,
+                    (int64_t)tb, policy(ev, c, 7), ex_at(clr, c->span)));
   return v_none();
 }

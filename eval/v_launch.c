@@ -169,6 +169,14 @@ Val t_blocks(Ev *ev, Call *c) {
 
 Val t_sync(Ev *ev, Call *c) {
   need_kernel(ev, c);
+  if (arg_given(c, 0)) {
+    int threads = ev->trace->kernel->threads;
+    int64_t id = arg_int(ev, c, 0, 0), count = arg_int(ev, c, 1, threads);
+    if (id < 0 || id > 15 || count < 32 || count % 32 || count > threads)
+      ev_fail(ev, DIAG_NAMED_BARRIER, c->span, (long long)count, (long long)id, threads);
+    ev_emit(ev, st_op(ev->arena, OP_SYNC_SOME, c->span, id, count));
+    return v_none();
+  }
   ev_emit(ev, st_op(ev->arena, OP_SYNC, c->span));
   return v_none();
 }

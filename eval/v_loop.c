@@ -140,3 +140,5 @@ Val t_thread_binding(Ev *ev, Call *c) {
   if (lo || n != have) ev_fail(ev, DIAG_THREAD_AXIS, c->span, (long long)n, name, have);
   return thread_axis(ev, dim, c->span);
 }
+
+Val t_parallel_range(Ev *ev, Call *c) { return loop_value(one_loop(ev, c, LOOP_PARALLEL, -1)); }

@@ -190,7 +190,8 @@ static Val alloc_tile(Ev *ev, Call *c, Scope scope, const char *a, const char *b
 
 Val t_alloc_shared(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_SHARED, "shared.dyn", "shared"); }
 Val t_alloc_fragment(Ev *ev, Call *c) {
-  return alloc_tile(ev, c, SC_FRAGMENT, "local.fragment", "local.fragment");
+  bool own = !strcmp(arg_str(ev, c, 2, ""), "local"); // an array of each thread after all
+  return alloc_tile(ev, c, own ? SC_LOCAL : SC_FRAGMENT, own ? "local" : "local.fragment", "local");
 }
 Val t_alloc_local(Ev *ev, Call *c) { return alloc_tile(ev, c, SC_LOCAL, "local", "local"); }
 
@@ -208,4 +209,20 @@ Val t_alloc_var(Ev *ev, Call *c) {
     ev_store(ev, b, &zero, c->arg[1], c->at[1]);
   }
   return (Val){.kind = V_VAR, .buf = b};
+}
+
+// A buffer in a named memory.
+Val t_alloc_buffer(Ev *ev, Call *c) {
+  const char *scope = arg_str(ev, c, 2, "global");
+  static const struct {
+    const char *name;
+    Val (*alloc)(Ev *, Call *);
+  } scopes[] = {{"global", t_alloc_global},
+                {"shared", t_alloc_shared},
+                {"shared.dyn", t_alloc_shared},
+                {"local.fragment", t_alloc_fragment},
+                {"local", t_alloc_local}};
+  for (size_t i = 0; i < LEN(scopes); i++)
+    if (!strcmp(scopes[i].name, scope)) return scopes[i].alloc(ev, c);
+  ev_fail(ev, DIAG_SCOPE, c->at[2], c->fn->name, scope, "shared.dyn");
 }

@@ -32,7 +32,7 @@ static void loads_in_slot(void *ctx, Expr **slot) { ex_walk(*slot, load_access, 
 // Does the op overwrite its `update` operand without reading it? (gemm with a constant true clear)
 static bool overwrites(const Stmt *s) {
   OpCode op = s->u.op.op;
-  if (op != OP_GEMM && op != OP_REDUCE) return false;
+  if (op != OP_GEMM && op != OP_GEMM_SP && op != OP_REDUCE) return false;
   int64_t clear;
   Expr *x = s->u.op.arg[op_arg(op, "clear")].expr;
   return x && ex_const(x, &clear) && clear;

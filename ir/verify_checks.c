@@ -214,7 +214,7 @@ static void want_index(Verify *v, Expr **list, int n, const char *what) {
 static const struct {
   const char *name;
   int64_t most;
-} choices[] = {{"async", 1},          {"transa", 1}, {"transb", 1},
+} choices[] = {{"async", 1},          {"transa", 1}, {"transb", 1}, {"transe", 1},
                {"policy", POLICY_FULL_COL}, {"fn", ATOMIC_SET}, {"trans", 1},
                {"nan", 1},            {"reverse", 1}, {"all", 1},
                {"order", ORDER_SEQ_CST}};
@@ -245,7 +245,7 @@ static void type_op(Verify *v, Stmt *s) {
     if (kind == ARG_INT || kind == ARG_TEXT || (kind == ARG_EXPR ? !arg->expr : !arg->region))
       continue;
     if (kind == ARG_EXPR) {
-      if (s->u.op.op == OP_GEMM) want(v, arg->expr, DT_BOOL, "clear");
+      if (s->u.op.op == OP_GEMM || s->u.op.op == OP_GEMM_SP) want(v, arg->expr, DT_BOOL, "clear");
       if (s->u.op.op == OP_CP_ASYNC) want(v, arg->expr, DT_INDEX, "valid");
     } else {
       want_index(v, arg->region->min, arg->region->n, "a region's minimum");

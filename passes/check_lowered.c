@@ -27,6 +27,9 @@ static void see_stmt(void *ctx, Stmt *x) {
   Search *s = ctx;
   s->span = x->span;
   if (x->kind == ST_FOR && x->u.loop.places) refuse(s, x->span, "a loop_layout from a function");
+  if (x->kind == ST_OP && x->u.op.op == OP_GEMM_SP) refuse(s, x->span, "T.gemm_sp");
+  if (x->kind == ST_OP && x->u.op.op == OP_SYNC_SOME)
+    refuse(s, x->span, "T.sync_threads of some threads");
   st_exprs(x, see_slot, s);
 }
 
