@@ -125,7 +125,11 @@ static void against_write(Visit *v, HCell *c, int64_t i) {
   if (c->op) {
     if (c->op == v->ok_op) return;
     if (!op_done(v, c->op)) {
-      unseen_write(v, i, &v->e->hb->ops.data[c->op]);
+      const AsyncOp *op = &v->e->hb->ops.data[c->op];
+      uint32_t time;
+      if (op->kind == ASYNC_CP && hb_done_at(v->e, DONE_CP, op->thread, op->number, &time))
+        race(v, i, op->thread, TOUCH_WRITE, op->at); // waited for, but by its thread alone
+      else unseen_write(v, i, op);
       return;
     }
     settle(v, c);
