@@ -148,6 +148,8 @@ static void operands_setmaxnreg(Verify *v, Stmt *s) {
   if (regs % 8) verify_fail(v, "%lld registers are no multiple of 8", (long long)regs);
   if (kernel_threads(v->kernel) % 128)
     verify_fail(v, "%d threads are no whole warpgroups", kernel_threads(v->kernel));
+  if (!v->kernel->min_blocks) // ptxas would not know with how many registers the kernel starts
+    verify_fail(v, "setmaxnreg, but launch names no blocks");
 }
 
 static void operands_result(Verify *v, Stmt *s, DType t) {
