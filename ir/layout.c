@@ -241,6 +241,26 @@ Layout *layout_lead(Arena *a, const Layout *l, const int64_t *shape, int n) {
   return r;
 }
 
+Layout *layout_reshape(Arena *a, const Layout *l, const int64_t *shape, int ndims) {
+  Digit d[MAX_DIGITS];
+  int n = 0;
+  for (int i = l->ngroups - 1; i >= 0; i--) {
+    const DigitGroup *g = &l->group[i];
+    int64_t weight = 1;
+    for (int j = 0; j < g->ndigits; j++) {
+      if (n == MAX_DIGITS) return NULL;
+      weight *= g->digit[j].extent;
+      d[n++] = g->digit[j];
+    }
+    if (i && weight != elems(l->shape + g->first, g->n)) return NULL;
+  }
+  Layout *r = layout_new(a, shape, ndims, l->bits, l->threads);
+  if (ndims) split_groups(a, r, d, n);
+  r->nreplicas = l->nreplicas;
+  r->replica = l->replica;
+  return r;
+}
+
 Layout *layout_with_bits(Arena *a, const Layout *l, int bits) {
   if (!l->threads) die("layout: width of a shared layout");
   Layout *r = layout_copy(a, l);

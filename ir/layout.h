@@ -72,6 +72,10 @@ Layout *layout_lead(Arena *a, const Layout *l, const int64_t *shape, int n);
 // The same placement of elements of another width (register strides scale; shared: not allowed).
 Layout *layout_with_bits(Arena *a, const Layout *l, int bits);
 
+// The placement of the same elements, in row-major order, under another shape of as many; NULL when
+// a dimension's digits overrun it.
+Layout *layout_reshape(Arena *a, const Layout *l, const int64_t *shape, int ndims);
+
 /* layout_mma.c: PTX fragments spread over warps. wm x wn warps, the m index fastest (warp = wm_i +
    wm * wn_i); each warp owns a contiguous block of M / wm rows and N / wn columns */
 

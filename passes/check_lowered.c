@@ -26,7 +26,8 @@ static void see_slot(void *ctx, Expr **slot) { ex_walk(*slot, see_node, ctx); }
 static void see_stmt(void *ctx, Stmt *x) {
   Search *s = ctx;
   s->span = x->span;
-  if (x->kind == ST_FOR && x->u.loop.places) refuse(s, x->span, "a loop_layout from a function");
+  if (x->kind == ST_FOR && x->u.loop.places)
+    diag_remark(s->k->c->diags, x->span, "layout", "loop_layout is a function: not followed");
   if (x->kind == ST_OP && x->u.op.op == OP_GEMM_SP) refuse(s, x->span, "T.gemm_sp");
   if (x->kind == ST_OP && x->u.op.op == OP_SYNC_SOME)
     refuse(s, x->span, "T.sync_threads of some threads");
@@ -35,9 +36,13 @@ static void see_stmt(void *ctx, Stmt *x) {
 
 static void see_buffer(Search *s, const Buffer *b) {
   Arena *a = s->k->c->arena;
-  if (b->base)
+  bool packed = b->base && (dt_bits(b->dtype) < 8 || dt_bits(b->base->dtype) < 8);
+  if (packed ||
+      (b->base && b->scope == SC_FRAGMENT && dt_bits(b->dtype) != dt_bits(b->base->dtype)))
     refuse(s, b->span,
            arena_printf(a, "%s, another name for the storage of %s,", b->name, b->base->name));
+  else if (b->places && b->scope != SC_GLOBAL)
+    diag_remark(s->k->c->diags, b->span, "layout", "%s: its function is not followed", b->name);
   else if (b->places)
     refuse(s, b->span, arena_printf(a, "a layout of %s from a function", b->name));
   else if (!*dt_cuda(b->dtype))

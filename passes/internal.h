@@ -18,6 +18,11 @@ void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
 void jumps_expand(Arena *a, Kernel *k); // while, break and continue become conditions and flags
 
+/* views.c */
+
+void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
+bool views_named(const Kernel *k, const Buffer *b); // has its storage more than one name?
+
 /* uniform.c: which expressions have one value for all threads of a block */
 
 typedef struct Uniform Uniform;

@@ -236,9 +236,30 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
   return written ? written : read;
 }
 
+// b's layout as that of a buffer of another shape which names the same storage.
+static Layout *renamed(Arena *a, const Buffer *b, const Buffer *as) {
+  int64_t shape[LOOP_MAX_DIMS];
+  if (!b->layout || dt_bits(b->dtype) != dt_bits(as->dtype) || as->ndim > LOOP_MAX_DIMS)
+    return NULL;
+  for (int d = 0; d < as->ndim; d++) ex_const(as->shape[d], &shape[d]);
+  return layout_reshape(a, b->layout, shape, as->ndim);
+}
+
+static bool propagate_views(Infer *in) {
+  Kernel *k = in->kernel;
+  bool changed = false;
+  for (int i = 0; i < k->buffers.len; i++) {
+    Buffer *v = k->buffers.data[i];
+    if (v->scope != SC_FRAGMENT || !v->base) continue;
+    if (!v->layout && (v->layout = renamed(in->c->arena, v->base, v))) changed = true;
+    if (!v->base->layout && (v->base->layout = renamed(in->c->arena, v, v->base))) changed = true;
+  }
+  return changed;
+}
+
 static bool propagate(Infer *in) {
   Arena *a = in->c->arena;
-  bool changed = false;
+  bool changed = propagate_views(in);
   for (int i = 0; i < in->loops.len; i++) {
     LoopInfo *l = &in->loops.data[i];
     if (!l->stmt->u.loop.layout && (l->stmt->u.loop.layout = demanded(a, l))) changed = true;
@@ -287,6 +308,11 @@ static void infer(Infer *in) {
   for (int i = 0; i < k->buffers.len; i++) {
     Buffer *b = k->buffers.data[i];
     if (b->scope != SC_FRAGMENT || b->layout) continue;
+    if (views_named(k, b)) {
+      diag_report(in->c->diags, DIAG_NOT_LOWERED, b->span,
+                  arena_printf(in->c->arena, "fragment %s, which has another name,", b->name),
+                  in->c->target->name);
+    }
     int64_t shape[LOOP_MAX_DIMS];
     for (int d = 0; d < b->ndim; d++) ex_const(b->shape[d], &shape[d]);
     b->layout = layout_coalesced(in->c->arena, shape, b->ndim, dt_bits(b->dtype), k->threads, 1);

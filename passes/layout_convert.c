@@ -242,6 +242,10 @@ void layout_demote_scalars(PassCtx *c, Kernel *k) {
   v.scalar = NEWN(c->arena, bool, n + 1);
   v.pinned = NEWN(c->arena, bool, n + 1);
   find_scalars(&v, k->body);
+  for (int i = 0; i < n; i++) // what names one storage lives in one place
+    for (int m = 0; m < n; m++)
+      if (buf_root(k->buffers.data[i]) == buf_root(k->buffers.data[m]) && v.scalar[m])
+        v.scalar[i] = true;
   for (int i = 0; i < n; i++) {
     Buffer *b = k->buffers.data[i];
     if (!v.scalar[i]) continue;

@@ -83,7 +83,8 @@ void layout_shared_tiles(PassCtx *c, Kernel *k) {
   for (int i = 0; i < k->buffers.len; i++) {
     Buffer *b = k->buffers.data[i];
     if (b->scope != SC_SHARED) continue;
-    if (!b->layout) b->layout = choose(c->arena, b, t.kind[i]);
+    if (!b->layout || views_named(k, b))
+      b->layout = choose(c->arena, b, views_named(k, b) ? TILE_PLAIN : t.kind[i]);
     if (b->layout->ndims < b->ndim) { // a ring made of an annotated tile
       int64_t lead[16];
       int n = b->ndim - b->layout->ndims;

@@ -265,6 +265,7 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
   lower_stmt(&l, k->body, body);
   k->body = body;
   k->level = LEVEL_THREAD;
+  views_replace(c, k);
 }
 
 static void lower_global(Lower *l, Buffer *b) {

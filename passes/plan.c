@@ -121,7 +121,8 @@ static void plan_stmt(void *ctx, Stmt *s) {
 
 static void plan_loops(void *ctx, Stmt *s) {
   Planner *p = ctx;
-  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED) plan_one_loop(p->c, p->facts, s);
+  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED)
+    plan_one_loop(p->c, p->kernel, p->facts, s);
 }
 
 static void remark_copies(void *ctx, Stmt *s) {

@@ -18,6 +18,6 @@ void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan
 
 // Decides the depth of a Pipelined loop and which of its copies run ahead; needs the copies
 // planned.
-void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop);
+void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop);
 
 #endif

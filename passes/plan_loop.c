@@ -5,6 +5,7 @@
 
 typedef struct {
   PassCtx *c;
+  const Kernel *kernel;
   Stmt *loop, *body; // body: a block
   int at;            // position of the copy among the body's statements
   const char *why;
@@ -43,6 +44,8 @@ static bool whole(const Region *r) {
 static const char *why_in_order(Test *t, const Stmt *copy) {
   Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   Arena *a = t->c->arena;
+  if (views_named(t->kernel, dst->buf))
+    return arena_printf(a, "%s has another name", dst->buf->name);
   if (!whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
   for (int i = 0; i < t->body->u.block.len; i++) {
     Stmt *s = t->body->u.block.data[i];
@@ -92,7 +95,7 @@ static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int 
                 plan->stages, plan->copies);
 }
 
-void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop) {
+void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop) {
   PlanLoop *plan = NEW(c->arena, PlanLoop);
   plan->stages = depth_asked(c, f, loop);
   plan_set(c->plan, loop, plan);
@@ -100,7 +103,7 @@ void plan_one_loop(PassCtx *c, Facts *f, Stmt *loop) {
   for (int i = 0; plan->stages > 0 && i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
     if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
-    Test t = {.c = c, .loop = loop, .body = body, .at = i};
+    Test t = {.c = c, .kernel = k, .loop = loop, .body = body, .at = i};
     plan_direct_copy(&t, s, plan);
     PlanCopy *copy = plan_copy(c->plan, s);
     bool loads = s->u.op.arg[0].region->buf->scope == SC_GLOBAL;

@@ -20,6 +20,7 @@ static bool has_var(const Uniform *u, const Var *v) {
 }
 
 static bool has_buf(const Uniform *u, const Buffer *b) {
+  b = buf_root(b);
   for (int i = 0; i < u->bufs.len; i++)
     if (u->bufs.data[i] == b) return true;
   return false;
@@ -33,7 +34,7 @@ static void mark_var(Uniform *u, const Var *v) {
 
 static void mark_buf(Uniform *u, const Buffer *b) {
   if (has_buf(u, b)) return;
-  vec_push(u->arena, &u->bufs, b);
+  vec_push(u->arena, &u->bufs, buf_root(b));
   u->changed = true;
 }
 

@@ -140,7 +140,8 @@ typedef struct {
 
 static void touch_access(void *ctx, const Access *acc) {
   Touch *t = ctx;
-  if (acc->region.buf == t->buf && (!t->writes_only || acc->mode != ACC_READ)) t->found = true;
+  if (buf_root(acc->region.buf) == buf_root(t->buf) && (!t->writes_only || acc->mode != ACC_READ))
+    t->found = true;
 }
 
 static void touch_stmt(void *ctx, Stmt *s) {
