@@ -262,6 +262,7 @@ void pass_check(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *kernel = p->kernels.data[i];
     jumps_expand(c->arena, kernel);
+    gemm_widen(c, kernel);
     Check k = {.program = p,
                .kernel = kernel,
                .c = c,

@@ -18,6 +18,10 @@ void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
 void jumps_expand(Arena *a, Kernel *k); // while, break and continue become conditions and flags
 
+/* gemm_widen.c */
+
+void gemm_widen(PassCtx *c, Kernel *k); // 8-bit floats as float16 where there is no instruction
+
 /* views.c */
 
 void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
