@@ -63,6 +63,8 @@ void names_pop(Names *n, int mark); // names declared since are free again
 
 Needs *needs_new(Arena *a);
 void needs_add(Needs *n, const char *fmt, ...) PRINTF_LIKE(2, 3); // a section; dies when unknown
+// A device helper made for this program, by its name; the first text counts.
+void needs_text(Needs *n, const char *name, const char *text);
 void needs_write(const Needs *n, bool device, Buf *out); // those with or without a host twin
 bool needs_any(const Needs *n, const char *part); // is a section used whose name has this part?
 
@@ -112,6 +114,10 @@ void cg_map_arguments(Cg *c, const Kernel *k); // ", Am"
 void cg_maps(Cg *c, const Kernel *k);          // lines of the launcher that encode them
 void cg_refuse_maps(Cg *c, const Kernel *k);
 bool cg_has_maps(const Program *p);
+
+/* wgmma.c */
+
+bool cg_wgmma_op(Cg *c, const Stmt *s); // false: not one of its ops
 
 /* module.c */
 

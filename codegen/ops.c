@@ -157,7 +157,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
 };
 
 void cg_op(Cg *c, const Stmt *s) {
-  if (cg_sm90_op(c, s)) return;
+  if (cg_sm90_op(c, s) || cg_wgmma_op(c, s)) return;
   if (!emit[s->u.op.op]) die("%s is not a THREAD-level op", op_info(s->u.op.op)->name);
   emit[s->u.op.op](c, s);
 }

@@ -19,12 +19,26 @@ static const char *const host_text[] = {
 #include "codegen/prelude_host.inc"
 };
 
+typedef struct {
+  const char *name, *text;
+} Made;
+
 struct Needs {
+  Arena *arena;
   bool used[LEN(sections)];
+  VEC(Made) made; // for this program; nvcc's only
 };
 
 Needs *needs_new(Arena *a) {
-  return NEW(a, Needs);
+  Needs *n = NEW(a, Needs);
+  n->arena = a;
+  return n;
+}
+
+void needs_text(Needs *n, const char *name, const char *text) {
+  for (int i = 0; i < n->made.len; i++)
+    if (!strcmp(n->made.data[i].name, name)) return;
+  vec_push(n->arena, &n->made, (Made){arena_str(n->arena, name), arena_str(n->arena, text)});
 }
 
 static size_t section(const char *name, size_t len) {
@@ -67,6 +81,9 @@ bool needs_any(const Needs *n, const char *part) {
   for (size_t i = 0; i < LEN(sections); i++) {
     if (n->used[i] && has_part(sections[i].name, part)) return true;
   }
+  for (int i = 0; i < n->made.len; i++) {
+    if (has_part(n->made.data[i].name, part)) return true;
+  }
   return false;
 }
 
@@ -92,6 +109,7 @@ static void write_section(Writing *w, size_t i) {
 void needs_write(const Needs *n, bool device, Buf *out) {
   Writing w = {.needs = n, .device = device, .out = out};
   for (size_t i = 0; i < LEN(sections); i++) write_section(&w, i);
+  for (int i = 0; device && i < n->made.len; i++) buf_printf(out, "\n%s", n->made.data[i].text);
 }
 
 void cg_host_prelude(Buf *out) {

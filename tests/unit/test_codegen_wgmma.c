@@ -1,0 +1,179 @@
+// wgmma as text: every helper assembles for sm_90a, and ptxas neither spills nor serialises a
+// pipelined kernel, whose values the emulator gives. Without nvcc the assembling is skipped.
+// SPDX-License-Identifier: MIT
+#include "emu_build.h"
+#include "micro_wgmma.h"
+#include "text_host.h"
+
+#include <unistd.h>
+
+static const char *nvcc;
+static char folder[256];
+
+// What nvcc says to the text; kept by content. NULL where it fails.
+static const char *assemble(Arena *a, const Buf *text) {
+  const char *stem = arena_printf(a, "%s/%016llx", folder,
+                                  (unsigned long long)hash_bytes(buf_str(text), text->len, 90));
+  const char *cu = arena_printf(a, "%s.cu", stem), *log = arena_printf(a, "%s.log", stem);
+  if (access(log, R_OK)) {
+    ck_assert_int_eq(text_write(cu, text), 0);
+    int status = system(arena_printf(
+        a,
+        "%s -std=c++17 -arch=sm_90a -Xptxas -v -Xcompiler -Wall,-Wextra -cubin -o %s.cubin %s "
+        "> %s.tmp 2>&1 && mv %s.tmp %s",
+        nvcc, stem, cu, stem, stem, log));
+    if (status) return file_read(a, arena_printf(a, "%s.tmp", stem), &(size_t){0});
+  }
+  return file_read(a, log, &(size_t){0});
+}
+
+static void expect_good(Arena *a, const Buf *text, int kernels) {
+  if (!nvcc) return;
+  const char *said = assemble(a, text);
+  int stores = 0, none = 0;
+  ck_assert_ptr_nonnull(said);
+  for (const char *s = said; (s = strstr(s, "spill stores")); s++) stores++;
+  for (const char *s = said; (s = strstr(s, " 0 bytes spill stores, 0 bytes spill loads")); s++)
+    none++;
+  bool clean = !strstr(said, "C75") && !strstr(said, "warning") && !strstr(said, "error");
+  ck_assert_msg(clean && stores == kernels && none == kernels, "%.3000s", said);
+}
+
+static void emit(Arena *a, const Program *const *p, int n, Buf *text) {
+  CgOptions *o = NEWN(a, CgOptions, n);
+  for (int i = 0; i < n; i++) o[i] = (CgOptions){.target = target_find("sm_90a")};
+  cg_cuda_all(p, o, n, text);
+}
+
+static void check_list(void (*make)(Micros *s)) {
+  Arena *a = arena_new();
+  Micros s = {.a = a, .random = UINT64_C(0x9e3779b97f4a7c15)};
+  Buf text = {0}, why = {0};
+  make(&s);
+  const Program **p = NEWN(a, const Program *, s.list.len);
+  for (int i = 0; i < s.list.len; i++) {
+    p[i] = s.list.data[i]->p;
+    ck_assert_msg(ir_verify(p[i], &why), "%s", buf_str(&why));
+  }
+  emit(a, p, s.list.len, &text);
+  expect_good(a, &text, s.list.len);
+  buf_free(&text);
+  buf_free(&why);
+  arena_free(a);
+}
+
+START_TEST(types_assemble) { check_list(micro_wgmma_types); }
+END_TEST
+START_TEST(majors_assemble) { check_list(micro_wgmma_majors); }
+END_TEST
+START_TEST(tiles_assemble) { check_list(micro_wgmma_tiles); }
+END_TEST
+
+// The emulator has nothing to say about any of them.
+START_TEST(micros_are_clean) {
+  Arena *a = arena_new();
+  Micros s = {.a = a, .random = UINT64_C(0x9e3779b97f4a7c15)};
+  micro_wgmma_all(&s);
+  micro_wgmma_widths(&s);
+  for (int i = 0; i < s.list.len; i++) {
+    Micro *m = s.list.data[i];
+    Diags *d = diag_new(a, src_new(a), (DiagOptions){0});
+    bool ok = emu_run(m->p, &(EmuCall){.args = m->arg}, NULL, &(EmuOptions){.seed = 1}, NULL, d);
+    diag_flush(d, stderr);
+    ck_assert_msg(ok, "%s", m->p->symbol);
+  }
+  arena_free(a);
+}
+END_TEST
+
+/* two consumer warpgroups, 128 x 256 x 64 a block of K, four wgmma each, one group in flight */
+
+#define WGMMA(step, scale)                                                                         \
+  "      wgmma(a=A_s[tx // 128 * 4096 +: 4096], b=B_s[0 +: 16384], d=acc[0 +: 128],\n"             \
+  "        a_lo=a_desc[0] + uint32(" step "), a_hi=uint32(1073741888),\n"                          \
+  "        b_lo=b_desc[0] + uint32(" step "), b_hi=uint32(1073741888), scale_d=" scale             \
+  ", n=256)\n"
+#define CHUNKS(tile, from, n)                                                                      \
+  "      unroll i in 0 +: " n " {\n"                                                               \
+  "        vmov(src=" from "[(i * 32 + tx // 8) * 256 + k * 64 + tx % 8 * 8 +: 8], dst=v[0 +: 8])\n" \
+  "        vmov(src=v[0 +: 8], dst=" tile "[(i * 32 + tx // 8) * 64 + (tx % 8 ^ tx // 8 % 8) * 8 " \
+  "+: 8])\n      }\n"
+
+static const char pipeline[] =
+    "program gemm\n"
+    "param A : tensor float16 [32768] role in\nparam B : tensor float16 [65536] role in\n"
+    "param C : tensor float32 [32768] role out\n"
+    "kernel gemm_k0 {\n  level thread\n  threads 256\n  thread tx\n  smem 49152\n"
+    "  shared A_s : float16 [8192] offset 0\n  shared B_s : float16 [16384] offset 16384\n"
+    "  local acc : float32 [128]\n  local v : float16 [8]\n"
+    "  local a_desc : uint32 [1]\n  local b_desc : uint32 [1]\n  body {\n"
+    "    wgmma_desc(tile=A_s[tx // 128 * 4096], dst=a_desc[0], lbo=16)\n"
+    "    wgmma_desc(tile=B_s[0], dst=b_desc[0], lbo=16)\n"
+    "    for k in 0 +: 4 {\n" CHUNKS("A_s", "A", "4") CHUNKS("B_s", "B", "8")
+    "      fence_proxy_async(space=1)\n      sync_threads()\n"
+    "      wgmma_fence()\n"
+    WGMMA("0", "k != 0") WGMMA("2", "true") WGMMA("4", "true") WGMMA("6", "true")
+    "      wgmma_commit()\n      wgmma_wait(d=acc[0 +: 128], pending=0)\n      sync_threads()\n"
+    "    }\n"
+    "    unroll r in 0 +: 128 {\n"
+    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 256 + r // 4 * 8 + tx % 4 * 2 + "
+    "r % 2] = acc[r]\n    }\n  }\n}\n";
+
+static Program *read_text(Arena *a, const char *text) {
+  Sources *sources = src_new(a);
+  Diags *d = diag_new(a, sources, (DiagOptions){0});
+  Buf why = {0};
+  Program *p = ir_read(a, d, src_add(sources, "gemm.tir", text, strlen(text)));
+  diag_flush(d, stderr);
+  ck_assert_ptr_nonnull(p);
+  ck_assert_msg(ir_verify(p, &why), "%s", buf_str(&why));
+  buf_free(&why);
+  p->file = "gemm.tir";
+  p->bindings = "";
+  return p;
+}
+
+START_TEST(pipelined_kernel) {
+  Arena *a = arena_new();
+  Program *p = read_text(a, pipeline);
+  uint16_t *A = NEWN(a, uint16_t, 32768), *B = NEWN(a, uint16_t, 65536);
+  float *C = NEWN(a, float, 32768);
+  for (int i = 0; i < 32768; i++) A[i] = num_f16_from_f64(i * 37 % 101 % 7 - 3);
+  for (int i = 0; i < 65536; i++) B[i] = num_f16_from_f64(i * 53 % 103 % 9 - 4);
+  EmuArg args[] = {{.data = A, .bytes = 65536}, {.data = B, .bytes = 131072},
+                   {.data = C, .bytes = 131072}};
+  for (uint64_t seed = 0; seed < 2; seed++) {
+    Diags *d = diag_new(a, src_new(a), (DiagOptions){0});
+    bool ok = emu_run(p, &(EmuCall){.args = args}, NULL, &(EmuOptions){.seed = seed}, NULL, d);
+    diag_flush(d, stderr);
+    ck_assert(ok);
+  }
+  for (int m = 0; m < 128; m++) {
+    for (int n = 0; n < 256; n++) {
+      float want = 0;
+      for (int k = 0; k < 256; k++)
+        want += num_f16_to_f32(A[m * 256 + k]) * num_f16_to_f32(B[n * 256 + k]);
+      ck_assert_msg(C[m * 256 + n] == want, "C[%d,%d]", m, n);
+    }
+  }
+  Buf text = {0};
+  emit(a, &(const Program *){p}, 1, &text);
+  expect_good(a, &text, 1);
+  buf_free(&text);
+  arena_free(a);
+}
+END_TEST
+
+int main(void) {
+  const TTest *tests[] = {types_assemble, majors_assemble, tiles_assemble, micros_are_clean,
+                          pipelined_kernel};
+  const char *build = getenv("BUILD");
+  char make[300];
+  snprintf(folder, sizeof folder, "%s/tests/nvcc", build ? build : "build");
+  snprintf(make, sizeof make, "mkdir -p %s", folder);
+  if (system(make)) return EXIT_FAILURE;
+  if (system("command -v nvcc > /dev/null 2>&1") == 0) nvcc = "nvcc";
+  else if (access("/usr/local/cuda/bin/nvcc", X_OK) == 0) nvcc = "/usr/local/cuda/bin/nvcc";
+  else fprintf(stderr, "no nvcc: nothing is assembled\n");
+  return run_suite("codegen_wgmma", tests, LEN(tests));
+}
