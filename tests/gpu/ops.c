@@ -4,6 +4,7 @@
 //   ops check FOLDER [sm_90a]   compares ops.out, which the built ops.cu wrote, with the emulator
 // SPDX-License-Identifier: MIT
 #include "tests/unit/micro_sm90.h"
+#include "tests/unit/micro_wgmma.h"
 #include "tests/unit/text_host.h"
 
 static const char main_text[] =
@@ -110,8 +111,12 @@ int main(int argc, char **argv) {
   Micros s;
   Arena *a = arena_new();
   const Target *target = target_find(sm90 ? "sm_90a" : "sm_80");
-  if (sm90) micro_sm90_all(&s, a);
-  else micro_all(&s, a);
+  if (!sm90) micro_all(&s, a);
+  if (sm90) {
+    micro_sm90_all(&s, a);
+    micro_wgmma_all(&s);
+    micro_wgmma_widths(&s);
+  }
   int status = strcmp(argv[1], "gen") ? check(&s, argv[2], target) : generate(&s, argv[2], target);
   arena_free(a);
   return status;

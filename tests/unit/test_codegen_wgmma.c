@@ -133,6 +133,22 @@ static Program *read_text(Arena *a, const char *text) {
   return p;
 }
 
+static void run_clean(Arena *a, const Program *p, EmuArg *args) {
+  for (uint64_t seed = 0; seed < 2; seed++) {
+    Diags *d = diag_new(a, src_new(a), (DiagOptions){0});
+    bool ok = emu_run(p, &(EmuCall){.args = args}, NULL, &(EmuOptions){.seed = seed}, NULL, d);
+    diag_flush(d, stderr);
+    ck_assert(ok);
+  }
+}
+
+static void expect_assembled(Arena *a, const Program *p) {
+  Buf text = {0};
+  emit(a, &p, 1, &text);
+  expect_good(a, &text, 1);
+  buf_free(&text);
+}
+
 START_TEST(pipelined_kernel) {
   Arena *a = arena_new();
   Program *p = read_text(a, pipeline);
@@ -142,12 +158,7 @@ START_TEST(pipelined_kernel) {
   for (int i = 0; i < 65536; i++) B[i] = num_f16_from_f64(i * 53 % 103 % 9 - 4);
   EmuArg args[] = {{.data = A, .bytes = 65536}, {.data = B, .bytes = 131072},
                    {.data = C, .bytes = 131072}};
-  for (uint64_t seed = 0; seed < 2; seed++) {
-    Diags *d = diag_new(a, src_new(a), (DiagOptions){0});
-    bool ok = emu_run(p, &(EmuCall){.args = args}, NULL, &(EmuOptions){.seed = seed}, NULL, d);
-    diag_flush(d, stderr);
-    ck_assert(ok);
-  }
+  run_clean(a, p, args);
   for (int m = 0; m < 128; m++) {
     for (int n = 0; n < 256; n++) {
       float want = 0;
@@ -156,17 +167,92 @@ START_TEST(pipelined_kernel) {
       ck_assert_msg(C[m * 256 + n] == want, "C[%d,%d]", m, n);
     }
   }
-  Buf text = {0};
-  emit(a, &(const Program *){p}, 1, &text);
-  expect_good(a, &text, 1);
-  buf_free(&text);
+  expect_assembled(a, p);
+  arena_free(a);
+}
+END_TEST
+
+/* two products in a chain, as in attention: S = Q K^T of the next block while O += P V runs, P being
+   S of this one, converted in registers */
+
+#define CHAIN_ROWS(tile, from, n)                                                                  \
+  "    unroll i in 0 +: " n " {\n"                                                                 \
+  "      vmov(src=" from "[(i * 16 + tx // 8) * 64 + tx % 8 * 8 +: 8], dst=v[0 +: 8])\n"           \
+  "      vmov(src=v[0 +: 8], dst=" tile "[(i * 16 + tx // 8) * 64 + (tx % 8 ^ tx // 8 % 8) * 8 "   \
+  "+: 8])\n    }\n"
+#define CHAIN_S(step, block)                                                                       \
+  "wgmma(a=Q_s[0 +: 4096], b=K_s[0 +: 16384], d=S[0 +: 32], a_lo=q[0] + uint32(" step "),\n"       \
+  "  a_hi=uint32(1073741888), b_lo=k[0] + uint32(" step ") + uint32(" block "),\n"                 \
+  "  b_hi=uint32(1073741888), scale_d=" step " != 0, n=64)\n"
+#define CHAIN_O(at, step, block, scale)                                                            \
+  "wgmma(a=P[" at " +: 8], b=V_s[0 +: 16384], d=O[0 +: 32],\n"                                     \
+  "  b_lo=w[0] + uint32(" step ") + uint32(" block "), b_hi=uint32(1073741888), scale_d=" scale    \
+  ", n=64, trans_b=1)\n"
+#define CHAIN_SS(block) CHAIN_S("0", block) CHAIN_S("2", block) CHAIN_S("4", block) CHAIN_S("6", block)
+#define CHAIN_OO(block, first)                                                                     \
+  CHAIN_O("0", "0", block, first)                                                                  \
+  CHAIN_O("8", "128", block, "true")                                                               \
+  CHAIN_O("16", "256", block, "true")                                                              \
+  CHAIN_O("24", "384", block, "true")
+
+static const char chain[] =
+    "program chain\n"
+    "param Q : tensor float16 [4096] role in\nparam K : tensor float16 [16384] role in\n"
+    "param V : tensor float16 [16384] role in\nparam C : tensor float32 [4096] role out\n"
+    "kernel chain_k0 {\n  level thread\n  threads 128\n  thread tx\n  smem 73728\n"
+    "  shared Q_s : float16 [4096] offset 0\n  shared K_s : float16 [16384] offset 8192\n"
+    "  shared V_s : float16 [16384] offset 40960\n"
+    "  local S : float32 [32]\n  local O : float32 [32]\n  local P : float16 [32]\n"
+    "  local N : float16 [32]\n  local v : float16 [8]\n"
+    "  local q : uint32 [1]\n  local k : uint32 [1]\n  local w : uint32 [1]\n  body {\n"
+    CHAIN_ROWS("Q_s", "Q", "4") CHAIN_ROWS("K_s", "K", "16") CHAIN_ROWS("V_s", "V", "16")
+    "    fence_proxy_async(space=1)\n    sync_threads()\n"
+    "    wgmma_desc(tile=Q_s[0], dst=q[0], lbo=16)\n    wgmma_desc(tile=K_s[0], dst=k[0], lbo=16)\n"
+    "    wgmma_desc(tile=V_s[0], dst=w[0], lbo=16)\n"
+    "    wgmma_fence()\n" CHAIN_SS("0") "wgmma_commit()\nwgmma_wait(d=S[0 +: 32], pending=0)\n"
+    "    unroll i in 0 +: 32 { P[i] = float16(S[i]) }\n"
+    "    for j in 0 +: 3 {\n      wgmma_fence(a=P[0 +: 32])\n"
+    CHAIN_SS("(j + 1) * 512") "wgmma_commit()\n" CHAIN_OO("j * 512", "j != 0") "wgmma_commit()\n"
+    "      wgmma_wait(d=S[0 +: 32], pending=1)\n      unroll i in 0 +: 32 { N[i] = float16(S[i]) }\n"
+    "      wgmma_wait(d=O[0 +: 32], pending=0)\n      unroll i in 0 +: 32 { P[i] = N[i] }\n    }\n"
+    "    wgmma_fence(a=P[0 +: 32])\n" CHAIN_OO("1536", "true")
+    "    wgmma_commit()\n    wgmma_wait(d=O[0 +: 32], pending=0)\n"
+    "    unroll r in 0 +: 32 {\n"
+    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 64 + r // 4 * 8 + tx % 4 * 2 + r % 2] "
+    "= O[r]\n    }\n  }\n}\n";
+
+START_TEST(chained_products) {
+  Arena *a = arena_new();
+  Program *p = read_text(a, chain);
+  uint16_t *t[3];
+  float *C = NEWN(a, float, 4096);
+  EmuArg args[4] = {[3] = {.data = C, .bytes = 16384}};
+  for (int i = 0; i < 3; i++) {
+    int n = i ? 16384 : 4096;
+    args[i] = (EmuArg){.data = t[i] = NEWN(a, uint16_t, n), .bytes = (size_t)n * 2};
+    for (int x = 0; x < n; x++) t[i][x] = num_f16_from_f64((x * 37 + x / 64 * 5 + i) % 101 % 5 - 2);
+  }
+  run_clean(a, p, args);
+  for (int m = 0; m < 64; m++) {
+    for (int d = 0; d < 64; d++) {
+      float want = 0;
+      for (int n = 0; n < 256; n++) {
+        float s = 0;
+        for (int x = 0; x < 64; x++)
+          s += num_f16_to_f32(t[0][m * 64 + x]) * num_f16_to_f32(t[1][n * 64 + x]);
+        want += s * num_f16_to_f32(t[2][n * 64 + d]); // |s| <= 256: exact in float16
+      }
+      ck_assert_msg(C[m * 64 + d] == want, "C[%d,%d]", m, d);
+    }
+  }
+  expect_assembled(a, p);
   arena_free(a);
 }
 END_TEST
 
 int main(void) {
   const TTest *tests[] = {types_assemble, majors_assemble, tiles_assemble, micros_are_clean,
-                          pipelined_kernel};
+                          pipelined_kernel, chained_products};
   const char *build = getenv("BUILD");
   char make[300];
   snprintf(folder, sizeof folder, "%s/tests/nvcc", build ? build : "build");
