@@ -95,7 +95,8 @@ END_TEST
   ", n=256)\n"
 #define CHUNKS(tile, from, n)                                                                      \
   "      unroll i in 0 +: " n " {\n"                                                               \
-  "        vmov(src=" from "[(i * 32 + tx // 8) * 256 + k * 64 + tx % 8 * 8 +: 8], dst=v[0 +: 8])\n" \
+  "        vmov(src=" from "[(i * 32 + tx // 8) * 256 + k * 64 + tx % 8 * 8 +: 8], dst=v[0 +: "   \
+  "8])\n"                                                                                          \
   "        vmov(src=v[0 +: 8], dst=" tile "[(i * 32 + tx // 8) * 64 + (tx % 8 ^ tx // 8 % 8) * 8 " \
   "+: 8])\n      }\n"
 
@@ -172,8 +173,8 @@ START_TEST(pipelined_kernel) {
 }
 END_TEST
 
-/* two products in a chain, as in attention: S = Q K^T of the next block while O += P V runs, P being
-   S of this one, converted in registers */
+/* two products in a chain, as in attention: S = Q K^T of the next block while O += P V runs, P
+   being S of this one, converted in registers */
 
 #define CHAIN_ROWS(tile, from, n)                                                                  \
   "    unroll i in 0 +: " n " {\n"                                                                 \
@@ -188,7 +189,8 @@ END_TEST
   "wgmma(a=P[" at " +: 8], b=V_s[0 +: 16384], d=O[0 +: 32],\n"                                     \
   "  b_lo=w[0] + uint32(" step ") + uint32(" block "), b_hi=uint32(1073741888), scale_d=" scale    \
   ", n=64, trans_b=1)\n"
-#define CHAIN_SS(block) CHAIN_S("0", block) CHAIN_S("2", block) CHAIN_S("4", block) CHAIN_S("6", block)
+#define CHAIN_SS(block)                                                                            \
+  CHAIN_S("0", block) CHAIN_S("2", block) CHAIN_S("4", block) CHAIN_S("6", block)
 #define CHAIN_OO(block, first)                                                                     \
   CHAIN_O("0", "0", block, first)                                                                  \
   CHAIN_O("8", "128", block, "true")                                                               \
@@ -207,19 +209,22 @@ static const char chain[] =
     "  local q : uint32 [1]\n  local k : uint32 [1]\n  local w : uint32 [1]\n  body {\n"
     CHAIN_ROWS("Q_s", "Q", "4") CHAIN_ROWS("K_s", "K", "16") CHAIN_ROWS("V_s", "V", "16")
     "    fence_proxy_async(space=1)\n    sync_threads()\n"
-    "    wgmma_desc(tile=Q_s[0], dst=q[0], lbo=16)\n    wgmma_desc(tile=K_s[0], dst=k[0], lbo=16)\n"
+    "    wgmma_desc(tile=Q_s[0], dst=q[0], lbo=16)\n"
+    "    wgmma_desc(tile=K_s[0], dst=k[0], lbo=16)\n"
     "    wgmma_desc(tile=V_s[0], dst=w[0], lbo=16)\n"
     "    wgmma_fence()\n" CHAIN_SS("0") "wgmma_commit()\nwgmma_wait(d=S[0 +: 32], pending=0)\n"
     "    unroll i in 0 +: 32 { P[i] = float16(S[i]) }\n"
     "    for j in 0 +: 3 {\n      wgmma_fence(a=P[0 +: 32])\n"
     CHAIN_SS("(j + 1) * 512") "wgmma_commit()\n" CHAIN_OO("j * 512", "j != 0") "wgmma_commit()\n"
-    "      wgmma_wait(d=S[0 +: 32], pending=1)\n      unroll i in 0 +: 32 { N[i] = float16(S[i]) }\n"
-    "      wgmma_wait(d=O[0 +: 32], pending=0)\n      unroll i in 0 +: 32 { P[i] = N[i] }\n    }\n"
+    "      wgmma_wait(d=S[0 +: 32], pending=1)\n"
+    "      unroll i in 0 +: 32 { N[i] = float16(S[i]) }\n"
+    "      wgmma_wait(d=O[0 +: 32], pending=0)\n"
+    "      unroll i in 0 +: 32 { P[i] = N[i] }\n    }\n"
     "    wgmma_fence(a=P[0 +: 32])\n" CHAIN_OO("1536", "true")
     "    wgmma_commit()\n    wgmma_wait(d=O[0 +: 32], pending=0)\n"
     "    unroll r in 0 +: 32 {\n"
-    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 64 + r // 4 * 8 + tx % 4 * 2 + r % 2] "
-    "= O[r]\n    }\n  }\n}\n";
+    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 64 + r // 4 * 8 + tx % 4 * 2 + r % "
+    "2] = O[r]\n    }\n  }\n}\n";
 
 START_TEST(chained_products) {
   Arena *a = arena_new();
@@ -230,7 +235,8 @@ START_TEST(chained_products) {
   for (int i = 0; i < 3; i++) {
     int n = i ? 16384 : 4096;
     args[i] = (EmuArg){.data = t[i] = NEWN(a, uint16_t, n), .bytes = (size_t)n * 2};
-    for (int x = 0; x < n; x++) t[i][x] = num_f16_from_f64((x * 37 + x / 64 * 5 + i) % 101 % 5 - 2);
+    for (int x = 0; x < n; x++)
+      t[i][x] = num_f16_from_f64((x * 37 + x / 64 * 5 + i) % 101 % 5 - 2);
   }
   run_clean(a, p, args);
   for (int m = 0; m < 64; m++) {

@@ -244,13 +244,113 @@ START_TEST(faults_of_descriptors) {
 }
 END_TEST
 
+/* the verifier */
+
+static bool accepted(const char *head, const char *body) {
+  Arena *a = arena_new();
+  Sources *sources = src_new(a);
+  Diags *d = diag_new(a, sources, (DiagOptions){0});
+  Buf why = {0};
+  const char *text =
+      arena_printf(a,
+                   "program p\nkernel k {\n level thread\n threads 384\n thread tx\n smem 65536\n"
+                   " shared A : float16 [4096] offset 0\n shared B : float16 [4096] offset 8192\n"
+                   " shared A8 : int8 [4096] offset 16384\n"
+                   " local d : float32 [32]\n local i : int32 [32]\n local r : float16 [8]\n"
+                   " local w : uint32 [1]\n body {\n%s%s\n}\n}\n",
+                   head, body);
+  Program *p = ir_read(a, d, src_add(sources, "t.tir", text, strlen(text)));
+  diag_flush(d, stderr);
+  ck_assert_ptr_nonnull(p);
+  bool ok = ir_verify(p, &why);
+  buf_free(&why);
+  arena_free(a);
+  return ok;
+}
+
+START_TEST(whole_warpgroups) {
+  static const struct {
+    const char *cond;
+    bool whole;
+  } cases[] = {{"tx < 128", true},
+               {"tx < 256", true},
+               {"tx < 129", false},
+               {"tx <= 127", true},
+               {"tx <= 128", false},
+               {"127 < tx", true},
+               {"128 < tx", false},
+               {"128 <= tx", true},
+               {"tx // 128 == 1", true},
+               {"tx // 64 == 2", false},
+               {"tx % 128 == 0", false},
+               {"tx - 128 < 128", true},
+               {"tx - 64 < 128", false},
+               {"(tx - 128) // 128 == 0", true},
+               {"(tx - 64) // 128 == 0", false},
+               {"tx // 256 * 2 + 1 == 3", true},
+               {"tx // 128 == 0 or tx == 5", false}};
+  for (size_t i = 0; i < LEN(cases); i++) {
+    char head[100];
+    snprintf(head, sizeof head, "if %s { wgmma_commit() }", cases[i].cond);
+    ck_assert_msg(accepted("", head) == cases[i].whole, "%s", cases[i].cond);
+  }
+  ck_assert(accepted("let g = tx // 128\n", "if g == 1 { wgmma_fence() }"));
+  ck_assert(!accepted("let g = tx // 32\n", "if g == 1 { wgmma_fence() }"));
+  ck_assert(accepted("", "for j in 0 +: tx // 128 { wgmma_wait(pending=0) }"));
+  ck_assert(!accepted("", "for j in 0 +: tx // 32 { wgmma_wait(pending=0) }"));
+}
+END_TEST
+
+#define HI "uint32(1073741888)"
+#define A16 "wgmma(a=A[0 +: 4096], b=B[0 +: 4096], "
+#define RS16 "wgmma(a=r[0 +: 8], b=B[0 +: 4096], "
+#define A8 "wgmma(a=A8[0 +: 4096], b=A8[0 +: 4096], "
+#define WORDS_A ", a_lo=w[0], a_hi=" HI
+#define WORDS_B ", b_lo=w[0], b_hi=" HI ", scale_d=true, n="
+
+START_TEST(operands_by_the_tables) {
+  static const struct {
+    const char *op;
+    bool legal;
+  } cases[] = {
+      {A16 "d=d[0 +: 32]" WORDS_A WORDS_B "64)", true},
+      {A16 "d=d[0 +: 32]" WORDS_A WORDS_B "64, neg_a=1, trans_a=1, trans_b=1)", true},
+      {A16 "d=d[0 +: 32]" WORDS_A WORDS_B "64, neg_a=2)", false},
+      {A16 "d=d[0 +: 32]" WORDS_A WORDS_B "68)", false},
+      {A16 "d=d[0 +: 16]" WORDS_A WORDS_B "64)", false},
+      {A16 "d=i[0 +: 32]" WORDS_A WORDS_B "64)", false},
+      {A16 "d=d[0 +: 32]" WORDS_B "64)", false},
+      {RS16 "d=d[0 +: 32]" WORDS_B "64)", true},
+      {RS16 "d=d[0 +: 32]" WORDS_A WORDS_B "64)", false},
+      {RS16 "d=d[0 +: 32]" WORDS_B "64, trans_a=1)", false},
+      {RS16 "d=d[0 +: 32], b_lo=w[0], b_hi=w[0], scale_d=true, n=64)", false},
+      {"wgmma(a=r[0 +: 4], b=B[0 +: 4096], d=d[0 +: 32]" WORDS_B "64)", false},
+      {"wgmma(a=r[0 +: 8], b=A8[0 +: 4096], d=d[0 +: 32]" WORDS_B "64)", false},
+      {A8 "d=i[0 +: 24]" WORDS_A WORDS_B "48)", true},
+      {A8 "d=i[0 +: 20]" WORDS_A WORDS_B "40)", false},
+      {A8 "d=i[0 +: 32]" WORDS_A WORDS_B "64, trans_b=1)", false},
+      {A8 "d=i[0 +: 32]" WORDS_A WORDS_B "64, neg_b=1)", false},
+      {"wgmma_desc(tile=A[0], dst=w[0], lbo=1024)", true},
+      {"wgmma_desc(tile=A[0], dst=w[0], lbo=8)", false},
+      {"wgmma_desc(tile=r[0], dst=w[0], lbo=16)", false},
+      {"wgmma_desc(tile=A[0], dst=i[0], lbo=16)", false},
+      {"wgmma_wait(pending=7)", true},
+      {"wgmma_wait(pending=8)", false},
+      {"wgmma_fence(d=d[0 +: 4])", true},
+      {"wgmma_fence(d=A[0 +: 4])", false},
+  };
+  for (size_t i = 0; i < LEN(cases); i++)
+    ck_assert_msg(accepted("", cases[i].op) == cases[i].legal, "%s", cases[i].op);
+}
+END_TEST
+
 START_TEST(fast_enough) { // 50 million multiply-adds a second, with room for a busy machine
   WgmmaForm f = FORM(DT_F16, DT_F16, DT_F32, 64, 256, 256, .rs = false);
   build(&f);
   clock_t from = clock();
   ck_assert(bench_run(1));
   double seconds = (double)(clock() - from) / CLOCKS_PER_SEC, macs = 64.0 * 256 * 256;
-  fprintf(stderr, "wgmma: %.0f M/s\n", macs / seconds * 1e-6);
+  if (!getenv("TLC_SAN")) ck_assert_msg(macs / seconds > 2e7, "%.0f a second", macs / seconds);
 }
 END_TEST
 
@@ -263,6 +363,8 @@ int main(void) {
                           faults_in_flight,
                           faults_of_warpgroups,
                           faults_of_descriptors,
+                          whole_warpgroups,
+                          operands_by_the_tables,
                           fast_enough};
   return run_suite("wgmma", tests, LEN(tests));
 }
