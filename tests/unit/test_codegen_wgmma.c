@@ -95,7 +95,7 @@ END_TEST
   ", n=256)\n"
 #define CHUNKS(tile, from, n)                                                                      \
   "      unroll i in 0 +: " n " {\n"                                                               \
-  "        vmov(src=" from "[(i * 32 + tx // 8) * 256 + k * 64 + tx % 8 * 8 +: 8], dst=v[0 +: "   \
+  "        vmov(src=" from "[(i * 32 + tx // 8) * 256 + k * 64 + tx % 8 * 8 +: 8], dst=v[0 +: "    \
   "8])\n"                                                                                          \
   "        vmov(src=v[0 +: 8], dst=" tile "[(i * 32 + tx // 8) * 64 + (tx % 8 ^ tx // 8 % 8) * 8 " \
   "+: 8])\n      }\n"
@@ -110,15 +110,18 @@ static const char pipeline[] =
     "  local a_desc : uint32 [1]\n  local b_desc : uint32 [1]\n  body {\n"
     "    wgmma_desc(tile=A_s[tx // 128 * 4096], dst=a_desc[0], lbo=16)\n"
     "    wgmma_desc(tile=B_s[0], dst=b_desc[0], lbo=16)\n"
-    "    for k in 0 +: 4 {\n" CHUNKS("A_s", "A", "4") CHUNKS("B_s", "B", "8")
-    "      fence_proxy_async(space=1)\n      sync_threads()\n"
-    "      wgmma_fence()\n"
-    WGMMA("0", "k != 0") WGMMA("2", "true") WGMMA("4", "true") WGMMA("6", "true")
-    "      wgmma_commit()\n      wgmma_wait(d=acc[0 +: 128], pending=0)\n      sync_threads()\n"
-    "    }\n"
-    "    unroll r in 0 +: 128 {\n"
-    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 256 + r // 4 * 8 + tx % 4 * 2 + "
-    "r % 2] = acc[r]\n    }\n  }\n}\n";
+    "    for k in 0 +: 4 {\n" CHUNKS("A_s", "A", "4")
+        CHUNKS("B_s", "B",
+               "8") "      fence_proxy_async(space=1)\n      sync_threads()\n"
+                    "      wgmma_fence()\n" WGMMA("0", "k != 0") WGMMA("2", "true")
+                        WGMMA("4", "true")
+                            WGMMA("6", "true") "      wgmma_commit()\n      wgmma_wait(d=acc[0 +: "
+                                               "128], pending=0)\n      sync_threads()\n"
+                                               "    }\n"
+                                               "    unroll r in 0 +: 128 {\n"
+                                               "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 "
+                                               "* 8) * 256 + r // 4 * 8 + tx % 4 * 2 + "
+                                               "r % 2] = acc[r]\n    }\n  }\n}\n";
 
 static Program *read_text(Arena *a, const char *text) {
   Sources *sources = src_new(a);
@@ -157,8 +160,8 @@ START_TEST(pipelined_kernel) {
   float *C = NEWN(a, float, 32768);
   for (int i = 0; i < 32768; i++) A[i] = num_f16_from_f64(i * 37 % 101 % 7 - 3);
   for (int i = 0; i < 65536; i++) B[i] = num_f16_from_f64(i * 53 % 103 % 9 - 4);
-  EmuArg args[] = {{.data = A, .bytes = 65536}, {.data = B, .bytes = 131072},
-                   {.data = C, .bytes = 131072}};
+  EmuArg args[] = {
+      {.data = A, .bytes = 65536}, {.data = B, .bytes = 131072}, {.data = C, .bytes = 131072}};
   run_clean(a, p, args);
   for (int m = 0; m < 128; m++) {
     for (int n = 0; n < 256; n++) {
@@ -206,25 +209,34 @@ static const char chain[] =
     "  shared V_s : float16 [16384] offset 40960\n"
     "  local S : float32 [32]\n  local O : float32 [32]\n  local P : float16 [32]\n"
     "  local N : float16 [32]\n  local v : float16 [8]\n"
-    "  local q : uint32 [1]\n  local k : uint32 [1]\n  local w : uint32 [1]\n  body {\n"
-    CHAIN_ROWS("Q_s", "Q", "4") CHAIN_ROWS("K_s", "K", "16") CHAIN_ROWS("V_s", "V", "16")
-    "    fence_proxy_async(space=1)\n    sync_threads()\n"
-    "    wgmma_desc(tile=Q_s[0], dst=q[0], lbo=16)\n"
-    "    wgmma_desc(tile=K_s[0], dst=k[0], lbo=16)\n"
-    "    wgmma_desc(tile=V_s[0], dst=w[0], lbo=16)\n"
-    "    wgmma_fence()\n" CHAIN_SS("0") "wgmma_commit()\nwgmma_wait(d=S[0 +: 32], pending=0)\n"
-    "    unroll i in 0 +: 32 { P[i] = float16(S[i]) }\n"
-    "    for j in 0 +: 3 {\n      wgmma_fence(a=P[0 +: 32])\n"
-    CHAIN_SS("(j + 1) * 512") "wgmma_commit()\n" CHAIN_OO("j * 512", "j != 0") "wgmma_commit()\n"
-    "      wgmma_wait(d=S[0 +: 32], pending=1)\n"
-    "      unroll i in 0 +: 32 { N[i] = float16(S[i]) }\n"
-    "      wgmma_wait(d=O[0 +: 32], pending=0)\n"
-    "      unroll i in 0 +: 32 { P[i] = N[i] }\n    }\n"
-    "    wgmma_fence(a=P[0 +: 32])\n" CHAIN_OO("1536", "true")
-    "    wgmma_commit()\n    wgmma_wait(d=O[0 +: 32], pending=0)\n"
-    "    unroll r in 0 +: 32 {\n"
-    "      C[(tx // 32 * 16 + tx % 32 // 4 + r % 4 // 2 * 8) * 64 + r // 4 * 8 + tx % 4 * 2 + r % "
-    "2] = O[r]\n    }\n  }\n}\n";
+    "  local q : uint32 [1]\n  local k : uint32 [1]\n  local w : uint32 [1]\n  body {\n" CHAIN_ROWS(
+        "Q_s", "Q", "4") CHAIN_ROWS("K_s", "K", "16")
+        CHAIN_ROWS("V_s", "V",
+                   "16") "    fence_proxy_async(space=1)\n    sync_threads()\n"
+                         "    wgmma_desc(tile=Q_s[0], dst=q[0], lbo=16)\n"
+                         "    wgmma_desc(tile=K_s[0], dst=k[0], lbo=16)\n"
+                         "    wgmma_desc(tile=V_s[0], dst=w[0], lbo=16)\n"
+                         "    wgmma_fence()\n" CHAIN_SS(
+                             "0") "wgmma_commit()\nwgmma_wait(d=S[0 +: 32], pending=0)\n"
+                                  "    unroll i in 0 +: 32 { P[i] = float16(S[i]) }\n"
+                                  "    for j in 0 +: 3 {\n      wgmma_fence(a=P[0 +: "
+                                  "32])\n" CHAIN_SS("(j + 1) * 512") "wgmma_commit()\n" CHAIN_OO(
+                                      "j * 512",
+                                      "j != 0") "wgmma_commit()\n"
+                                                "      wgmma_wait(d=S[0 +: 32], pending=1)\n"
+                                                "      unroll i in 0 +: 32 { N[i] = float16(S[i]) "
+                                                "}\n"
+                                                "      wgmma_wait(d=O[0 +: 32], pending=0)\n"
+                                                "      unroll i in 0 +: 32 { P[i] = N[i] }\n    }\n"
+                                                "    wgmma_fence(a=P[0 +: 32])\n" CHAIN_OO(
+                                                    "1536",
+                                                    "true") "    wgmma_commit()\n    "
+                                                            "wgmma_wait(d=O[0 +: 32], pending=0)\n"
+                                                            "    unroll r in 0 +: 32 {\n"
+                                                            "      C[(tx // 32 * 16 + tx % 32 // 4 "
+                                                            "+ r % 4 // 2 * 8) * 64 + r // 4 * 8 + "
+                                                            "tx % 4 * 2 + r % "
+                                                            "2] = O[r]\n    }\n  }\n}\n";
 
 START_TEST(chained_products) {
   Arena *a = arena_new();
@@ -235,8 +247,7 @@ START_TEST(chained_products) {
   for (int i = 0; i < 3; i++) {
     int n = i ? 16384 : 4096;
     args[i] = (EmuArg){.data = t[i] = NEWN(a, uint16_t, n), .bytes = (size_t)n * 2};
-    for (int x = 0; x < n; x++)
-      t[i][x] = num_f16_from_f64((x * 37 + x / 64 * 5 + i) % 101 % 5 - 2);
+    for (int x = 0; x < n; x++) t[i][x] = num_f16_from_f64((x * 37 + x / 64 * 5 + i) % 101 % 5 - 2);
   }
   run_clean(a, p, args);
   for (int m = 0; m < 64; m++) {
@@ -256,9 +267,86 @@ START_TEST(chained_products) {
 }
 END_TEST
 
+/* the instructions as PTX's chapters on wgmma spell them: no machine without a GPU runs them */
+
+// Without quotes and blanks.
+static void squeeze(Buf *out, const char *s) {
+  for (; *s; s++)
+    if (!strchr("\" \n", *s)) buf_putc(out, *s);
+}
+
+static void expect_text(DType ta, DType tb, DType td, bool rs, bool flags,
+                        const char *const *want) {
+  Arena *a = arena_new();
+  Micros s = {.a = a, .random = 1};
+  Buf text = {0}, plain = {0};
+  micro_wgmma(&s, (WgmmaForm){.a = ta,
+                              .b = tb,
+                              .d = td,
+                              .m = 64,
+                              .n = 8,
+                              .k = 512 / dt_bits(ta),
+                              .rs = rs,
+                              .neg_b = flags});
+  emit(a, &(const Program *){s.m->p}, 1, &text);
+  squeeze(&plain, buf_str(&text));
+  for (int i = 0; want[i]; i++)
+    ck_assert_msg(strstr(buf_str(&plain), want[i]), "no %s in\n%s", want[i], buf_str(&text));
+  buf_free(&text);
+  buf_free(&plain);
+  arena_free(a);
+}
+
+#define GUARD "#ifdef__CUDA_ARCH_FEAT_SM90_ALL"
+#define OP(types) "wgmma.mma_async.sync.aligned.m64n8" types
+
+START_TEST(spelling) {
+  expect_text(
+      DT_F16, DT_F16, DT_F32, false, true,
+      (const char *const[]){
+          "tlc_wgmma_m64n8k16_f32_f16_f16(float*d,uint32_ta,uint32_tb,boolscale){" GUARD
+          "asmvolatile({.reg.predp;.reg.b64a,b;mov.b64a,{%4,%5};mov.b64b,{%6,%7};"
+          "setp.ne.b32p,%8,0;" OP(
+              "k16.f32.f16.f16") "{%0,%1,%2,%3},a,b,p,%9,%10,%11,%12;}"
+                                 ":+f(d[0]),+f(d[1]),+f(d[2]),+f(d[3]):r(a),n(HiA),r(b),n(HiB),r("
+                                 "int(scale)),"
+                                 "n(SignA),n(SignB),n(TransA),n(TransB));#else__trap();",
+          "tlc_wgmma_m64n8k16_f32_f16_f16<0x80000020,0x80000020,1,-1>(acc,a_desc,b_desc,false);",
+          "<0x80000020,0x80000020,1,-1>(acc,a_desc+2u,b_desc+2u,true);",
+          "a_desc=tlc_wgmma_desc(A_s,16);",
+          "__shfl_sync(0xffffffffu,tlc_smem_addr(p)>>4|lbo>>4<<16,0)",
+          GUARD "asmvolatile(wgmma.fence.sync.aligned;:::memory);",
+          GUARD "asmvolatile(wgmma.commit_group.sync.aligned;:::memory);",
+          GUARD "asmvolatile(wgmma.wait_group.sync.aligned%0;::n(N):memory);",
+          "tlc_wgmma_commit();tlc_wgmma_wait<0>();tlc_wgmma_pin<4>(acc);", NULL});
+  expect_text(
+      DT_BF16, DT_BF16, DT_F32, true, true,
+      (const char *const[]){"uint32_tra[4];memcpy(ra,a,16);asmvolatile({.reg.predp;.reg.b64b;"
+                            "mov.b64b,{%8,%9};setp.ne.b32p,%10,0;" OP(
+                                "k16.f32.bf16.bf16") "{%0,%1,%2,%3},{%4,%5,%6,%7},b,p,%11,%12,%13;}"
+                                                     ":+f(d[0]),+f(d[1]),+f(d[2]),"
+                                                     "+f(d[3]):r(ra[0]),r(ra[1]),r(ra[2]),r(ra[3]),"
+                                                     "r(b),n(HiB),r(int(scale)),"
+                                                     "n(SignA),n(SignB),n(TransB));",
+                            "_rs<0x80000020,1,-1>(acc,A_r,b_desc,false);",
+                            "tlc_wgmma_pin<16>(A_r);tlc_wgmma_fence();",
+                            "(acc,&A_r[8],b_desc+2u,true);", NULL});
+  expect_text(DT_F32, DT_F32, DT_F32, false, false,
+              (const char *const[]){OP("k8.f32.tf32.tf32") "{%0,%1,%2,%3},a,b,p,%9,%10;}", NULL});
+  expect_text(DT_E5M2, DT_E4M3, DT_F16, false, false,
+              (const char *const[]){"uint32_tr[2];memcpy(r,d,sizeofr);asm",
+                                    "mov.b64a,{%2,%3};mov.b64b,{%4,%5};setp.ne.b32p,%6,0;" OP(
+                                        "k32.f16.e5m2.e4m3") "{%0,%1},a,b,p,%7,%8;}",
+                                    "+r(r[0]),+r(r[1]):", "memcpy(d,r,sizeofr);#else", NULL});
+  expect_text(DT_U8, DT_I8, DT_I32, true, false,
+              (const char *const[]){
+                  OP("k32.s32.u8.s8") "{%0,%1,%2,%3},{%4,%5,%6,%7},b,p;}:+r(d[0]),+r(d[1])", NULL});
+}
+END_TEST
+
 int main(void) {
-  const TTest *tests[] = {types_assemble, majors_assemble, tiles_assemble, micros_are_clean,
-                          pipelined_kernel, chained_products};
+  const TTest *tests[] = {types_assemble,   majors_assemble,  tiles_assemble, micros_are_clean,
+                          pipelined_kernel, chained_products, spelling};
   const char *build = getenv("BUILD");
   char make[300];
   snprintf(folder, sizeof folder, "%s/tests/nvcc", build ? build : "build");
