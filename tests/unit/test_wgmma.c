@@ -216,6 +216,7 @@ START_TEST(faults_in_flight) {
   check_fault(ss, FAULT_NO_PROXY, DIAG_EMU_PROXY);
   check_fault(ss, FAULT_OVERWRITE, DIAG_EMU_SOURCE);
   check_fault(rs, FAULT_OVERWRITE, DIAG_EMU_SOURCE);
+  check_fault(rs, FAULT_OVERWRITE_LAST, DIAG_EMU_SOURCE);
   check_fault(ss, FAULT_OVERWRITE_SOON, DIAG_EMU_SOURCE); // or a race with a read still to come
 }
 END_TEST
@@ -224,6 +225,7 @@ START_TEST(faults_of_warpgroups) {
   WgmmaForm f = FORM(DT_F16, DT_F16, DT_F32, 64, 32, 64, .rs = false);
   check_fault(f, FAULT_SOME_WARPS, DIAG_EMU_WGMMA_ORDER);
   verified(false);
+  check_fault(f, FAULT_EXTRA, DIAG_EMU_WGMMA_ORDER);
   check_fault(f, FAULT_SOME_LANES, DIAG_EMU_COLLECTIVE);
   verified(false);
   check_fault(f, FAULT_WARP_SCALE, DIAG_EMU_WGMMA_UNIFORM);
@@ -256,6 +258,7 @@ static bool accepted(const char *head, const char *body) {
                    "program p\nkernel k {\n level thread\n threads 384\n thread tx\n smem 65536\n"
                    " shared A : float16 [4096] offset 0\n shared B : float16 [4096] offset 8192\n"
                    " shared A8 : int8 [4096] offset 16384\n"
+                   " shared F8 : float8_e4m3 [4096] offset 20480\n"
                    " local d : float32 [32]\n local i : int32 [32]\n local r : float16 [8]\n"
                    " local w : uint32 [1]\n body {\n%s%s\n}\n}\n",
                    head, body);
@@ -305,6 +308,7 @@ END_TEST
 #define A16 "wgmma(a=A[0 +: 4096], b=B[0 +: 4096], "
 #define RS16 "wgmma(a=r[0 +: 8], b=B[0 +: 4096], "
 #define A8 "wgmma(a=A8[0 +: 4096], b=A8[0 +: 4096], "
+#define F8 "wgmma(a=F8[0 +: 4096], b="
 #define WORDS_A ", a_lo=w[0], a_hi=" HI
 #define WORDS_B ", b_lo=w[0], b_hi=" HI ", scale_d=true, n="
 
@@ -330,6 +334,10 @@ START_TEST(operands_by_the_tables) {
       {A8 "d=i[0 +: 20]" WORDS_A WORDS_B "40)", false},
       {A8 "d=i[0 +: 32]" WORDS_A WORDS_B "64, trans_b=1)", false},
       {A8 "d=i[0 +: 32]" WORDS_A WORDS_B "64, neg_b=1)", false},
+      {F8 "F8[0 +: 4096], d=d[0 +: 32]" WORDS_A WORDS_B "64, neg_a=1)", true},
+      {F8 "F8[0 +: 4096], d=d[0 +: 32]" WORDS_A WORDS_B "64, trans_a=1)", false},
+      {F8 "F8[0 +: 4096], d=d[0 +: 32]" WORDS_A WORDS_B "64, trans_b=1)", false},
+      {F8 "A8[0 +: 4096], d=d[0 +: 32]" WORDS_A WORDS_B "64)", false},
       {"wgmma_desc(tile=A[0], dst=w[0], lbo=1024)", true},
       {"wgmma_desc(tile=A[0], dst=w[0], lbo=8)", false},
       {"wgmma_desc(tile=r[0], dst=w[0], lbo=16)", false},

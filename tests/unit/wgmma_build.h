@@ -17,6 +17,8 @@ typedef enum {
   FAULT_NO_PROXY,       // fence.proxy.async
   FAULT_OVERWRITE,      // A in shared memory before the wait
   FAULT_OVERWRITE_SOON, // after the wait, but before a barrier
+  FAULT_OVERWRITE_LAST, // what the last of several groups reads, after a wait for the others
+  FAULT_EXTRA,          // a warp commits once more
   FAULT_TOUCH,          // an accumulator between fence and wgmma
   FAULT_TOUCH_A,        // an A register while it is read
   FAULT_SHAPE,          // another shape into the same accumulators at once
@@ -226,8 +228,8 @@ static inline void wg_last_step(WgmmaGemm *g, Stmt *s) {
 }
 
 // Registers of every thread; shared memory by thread 0.
-static inline void wg_zero(WgmmaGemm *g, Buffer *b) {
-  Stmt *s = wg_store(g, b, wg_i(g, 0), ex_cast(g->a, b->dtype, wg_i(g, 0)));
+static inline void wg_zero(WgmmaGemm *g, Buffer *b, int at) {
+  Stmt *s = wg_store(g, b, wg_i(g, at), ex_cast(g->a, b->dtype, wg_i(g, 0)));
   if (b->scope == SC_LOCAL) wg_put(g, s);
   else wg_when(g, ex_lt(g->a, g->tx, wg_i(g, 1)), s);
 }
@@ -240,21 +242,29 @@ static inline void wg_mainloop(WgmmaGemm *g) {
          *ra = f->rs ? wg_span(g, g->ra, 0, f->k / 2) : NULL;
   if (f->fault != FAULT_NO_FENCE)
     wg_put(g, st_op(a, OP_WGMMA_FENCE, NO_SPAN, f->keep ? acc : NULL, ra));
-  if (f->fault == FAULT_TOUCH) wg_zero(g, g->acc);
+  if (f->fault == FAULT_TOUCH) wg_zero(g, g->acc, 0);
   for (int i = 0; i < steps; i++) {
     Stmt *s = wg_step(g, i, f->n);
     if (i == steps - 1) wg_last_step(g, s);
     else wg_put(g, s);
+    if (f->fault == FAULT_OVERWRITE_LAST && i < steps - 1)
+      wg_put(g, st_op(a, OP_WGMMA_COMMIT, NO_SPAN));
   }
   if (f->fault == FAULT_SHAPE) wg_put(g, wg_step(g, 0, f->n / 2));
   if (f->fault != FAULT_NO_COMMIT) wg_put(g, st_op(a, OP_WGMMA_COMMIT, NO_SPAN));
-  if (f->fault == FAULT_TOUCH_A) wg_zero(g, g->ra);
-  if (f->fault == FAULT_OVERWRITE) wg_zero(g, g->Bs);
+  if (f->fault == FAULT_TOUCH_A) wg_zero(g, g->ra, 0);
+  if (f->fault == FAULT_OVERWRITE) wg_zero(g, g->Bs, 0);
+  if (f->fault == FAULT_OVERWRITE_LAST) { // row 0 is not permuted
+    wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, NULL, (int64_t)1));
+    wg_zero(g, g->Bs, f->k - 1);
+  }
   if (f->fault == FAULT_PINNED) wg_put(g, st_op(a, OP_WGMMA_FENCE, NO_SPAN, acc, NULL));
   if (f->fault != FAULT_NO_WAIT)
     wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, f->fault == FAULT_PENDING ? NULL : acc,
                     (int64_t)(f->fault == FAULT_PENDING)));
-  if (f->fault == FAULT_OVERWRITE_SOON) wg_zero(g, g->Bs);
+  if (f->fault == FAULT_EXTRA)
+    wg_when(g, ex_lt(a, g->tx, wg_i(g, 32)), st_op(a, OP_WGMMA_COMMIT, NO_SPAN));
+  if (f->fault == FAULT_OVERWRITE_SOON) wg_zero(g, g->Bs, 0);
 }
 
 // Appends the program's body; A, B, C are flat tensors; the kernel has 2 * m threads.
