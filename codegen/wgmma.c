@@ -160,9 +160,10 @@ static void wgmma(Cg *c, const Stmt *s) {
 }
 
 static void descriptor(Cg *c, const Stmt *s) {
+  const Region *dst = arg(s, "dst")->region;
   needs_add(c->needs, "wgmma_desc");
   cg_begin(c);
-  cg_element(c, arg(s, "dst")->region);
+  cg_expr(c, ex_load(c->arena, dst->buf, dst->min, 1), P_POSTFIX);
   cg_text(c, " = tlc_wgmma_desc(");
   cg_address(c, arg(s, "tile")->region);
   cg_text(c, ", %d);", (int)arg(s, "lbo")->i);
