@@ -48,14 +48,17 @@ Val ev_pow(Ev *ev, Val a, Val b, Span at) {
   double x = v_as_float(a), y = v_as_float(b);
   if (x == 0 && y < 0) ev_fail(ev, DIAG_ZERO_DIVISION, at, "0 to a negative power");
   if (x < 0 && y != floor(y))
-    ev_fail(ev, DIAG_MATH_DOMAIN, at, "a negative number to a fractional power is complex");
+    ev_fail(ev, DIAG_MATH_DOMAIN, at, "'**'", v_brief(ev, a),
+            "a negative number to a fractional power is complex");
   double r = pow(x, y);
   if (isinf(r) && !isinf(x) && !isinf(y)) overflow(ev, "**", (int64_t)x, (int64_t)y, at);
   return v_float(r);
 }
 
 static Val int_shift(Ev *ev, AstBinaryOp op, int64_t a, int64_t b, Span at) {
-  if (b < 0) ev_fail(ev, DIAG_MATH_DOMAIN, at, "a shift count is negative");
+  if (b < 0)
+    ev_fail(ev, DIAG_MATH_DOMAIN, at, "a shift", v_brief(ev, v_int(a)),
+            "the count must be at least 0");
   if (op == AST_OP_SHR) return v_int(b > 63 ? (a < 0 ? -1 : 0) : a >> b);
   if (a == 0) return v_int(0);
   int64_t r = b > 62 ? 0 : (int64_t)((uint64_t)a << b);
@@ -208,6 +211,7 @@ Val ev_binary(Ev *ev, AstBinaryOp op, Val a, Val b, Span at) {
   if (merges(op, a, b)) return merge(ev, op, a, b, at);
   if (a.kind == V_BUFFER || b.kind == V_BUFFER || a.kind == V_REGION || b.kind == V_REGION) {
     Val t = a.kind == V_BUFFER || a.kind == V_REGION ? a : b;
+    if (op == AST_OP_MATMUL) ev_fail(ev, DIAG_MATMUL, at);
     ev_fail(ev, DIAG_TILE_VALUE, at, v_kind(ev, t), ast_binary_text(op));
   }
   if ((a.kind == V_EXPR || b.kind == V_EXPR) && dev_ok(a) && dev_ok(b))

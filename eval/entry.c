@@ -10,9 +10,18 @@
 
 /* ------------------------------------------------------------------ symbols */
 
+static const char *c_name(Ev *ev, const char *name) {
+  char *s = arena_printf(ev->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", name);
+  for (char *p = s; *p; p++) {
+    bool letter = (*p | 32) >= 'a' && (*p | 32) <= 'z';
+    if (!letter && *p != '_' && !(*p >= '0' && *p <= '9')) *p = '_';
+  }
+  return *s ? s : "kernel";
+}
+
 static bool symbol_ok(Ev *ev, const char *name, Span at) {
-  if (!sym_identifier(name)) diag_report(ev->diags, DIAG_SYMBOL, at, name);
-  else if (sym_taken(name)) diag_report(ev->diags, DIAG_SYMBOL_TAKEN, at, name);
+  if (!sym_identifier(name)) diag_report(ev->diags, DIAG_SYMBOL, at, name, c_name(ev, name));
+  else if (sym_taken(name)) diag_report(ev->diags, DIAG_SYMBOL_TAKEN, at, name, name);
   else return true;
   return false;
 }

@@ -35,18 +35,18 @@ Val m_floor(Ev *ev, Call *c) {
 }
 
 static double domain(Ev *ev, Call *c, double x, bool ok, const char *rule) {
-  if (!ok) ev_fail(ev, DIAG_MATH_DOMAIN, c->at[0], rule);
+  if (!ok) ev_fail(ev, DIAG_MATH_DOMAIN, c->at[0], c->fn->name, v_brief(ev, c->arg[0]), rule);
   return x;
 }
 
 Val m_sqrt(Ev *ev, Call *c) {
   double x = real(ev, c, 0);
-  return v_float(sqrt(domain(ev, c, x, !(x < 0), "sqrt of a negative number")));
+  return v_float(sqrt(domain(ev, c, x, !(x < 0), "its operand must be at least 0")));
 }
 
 Val m_isqrt(Ev *ev, Call *c) {
   int64_t n = arg_int(ev, c, 0, 0);
-  if (n < 0) ev_fail(ev, DIAG_MATH_DOMAIN, c->at[0], "isqrt of a negative number");
+  if (n < 0) domain(ev, c, 0, false, "its operand must be at least 0");
   int64_t r = (int64_t)sqrt((double)n);
   while (r > 0 && r > n / r) r--;
   while (r + 1 <= n / (r + 1)) r++;
@@ -55,7 +55,7 @@ Val m_isqrt(Ev *ev, Call *c) {
 
 static double positive(Ev *ev, Call *c) {
   double x = real(ev, c, 0);
-  return domain(ev, c, x, !(x <= 0), "logarithm of a number that is not positive");
+  return domain(ev, c, x, !(x <= 0), "its operand must be above 0");
 }
 
 Val m_log(Ev *ev, Call *c) {
@@ -63,7 +63,8 @@ Val m_log(Ev *ev, Call *c) {
   if (c->arg[1].kind == V_UNSET) return v_float(log(x));
   double base = real(ev, c, 1);
   if (!(base > 0) || base == 1)
-    ev_fail(ev, DIAG_MATH_DOMAIN, c->at[1], "a base must be positive and not 1");
+    ev_fail(ev, DIAG_MATH_DOMAIN, c->at[1], c->fn->name, v_brief(ev, c->arg[0]),
+            "its base must be above 0 and not 1");
   return v_float(log(x) / log(base));
 }
 

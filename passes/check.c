@@ -277,5 +277,6 @@ void pass_check(Program *p, PassCtx *c) {
     visit(place, kernel->body);
     check_blocks(&k);
     check_registers(&k);
+    if (!diag_errors(c->diags)) check_unwritten(&k);
   }
 }

@@ -33,6 +33,10 @@ void check_region(Check *k, const Region *r, Span span);
 void check_copy(Check *k, const Stmt *s); // copy and atomic_tile
 void check_atomic(Check *k, const Stmt *s);
 
+/* check_unwritten.c */
+
+void check_unwritten(Check *k);
+
 /* check_blocks.c */
 
 void check_blocks(Check *k);
