@@ -4,16 +4,15 @@
 
 typedef struct {
   const Buffer *buf;
-  bool written;   // by something that does not read it too
-  Span read;      // the first read
-  bool adds;      // that read is an accumulation's
+  bool written; // by something that does not read it too
+  Span read;    // the first read
+  bool adds;    // that read is an accumulation's
 } Tile;
 
 typedef struct {
   Check *k;
   VEC(Tile) tiles;
-  bool reads_it; // the statement visited reads what it writes
-  const Stmt *s;
+  const Stmt *s; // visited
 } Scan;
 
 static Tile *tile_of(Scan *s, const Buffer *b) {
@@ -31,30 +30,35 @@ static bool clears(const Stmt *s) {
   return clear && !(ex_const(clear, &no) && !no);
 }
 
+typedef struct {
+  const Buffer *buf;
+  AccessMode mode;
+  bool found;
+} Question;
+
+static void find_access(void *ctx, const Access *a) {
+  Question *q = ctx;
+  q->found |= a->mode == q->mode && a->region.buf == q->buf;
+}
+
 static void note_read(void *ctx, const Access *a) {
   Scan *s = ctx;
   Tile *t = tile_of(s, a->region.buf);
   if (!t || a->mode == ACC_WRITE || clears(s->s)) return;
-  if (!t->read.file) t->read = s->s->span, t->adds = s->s->kind == ST_OP;
-}
-
-typedef struct {
-  const Buffer *buf;
-  bool reads;
-} Question;
-
-static void find_read(void *ctx, const Access *a) {
-  Question *q = ctx;
-  q->reads |= a->mode != ACC_WRITE && a->region.buf == q->buf;
+  if (t->read.file) return;
+  Question q = {a->region.buf, ACC_WRITE, false};
+  st_accesses(s->k->c->arena, (Stmt *)s->s, find_access, &q);
+  t->read = s->s->span;
+  t->adds = q.found;
 }
 
 static void note_write(void *ctx, const Access *a) {
   Scan *s = ctx;
   Tile *t = tile_of(s, a->region.buf);
   if (!t || a->mode != ACC_WRITE) return;
-  Question q = {a->region.buf, false};
-  st_accesses(s->k->c->arena, (Stmt *)s->s, find_read, &q);
-  t->written |= !q.reads || clears(s->s);
+  Question q = {a->region.buf, ACC_READ, false};
+  st_accesses(s->k->c->arena, (Stmt *)s->s, find_access, &q);
+  t->written |= !q.found || clears(s->s);
 }
 
 static void visit(void *ctx, Stmt *stmt) {
