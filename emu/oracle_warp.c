@@ -304,6 +304,7 @@ bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   case OP_VOTE:
   case OP_BLOCK_VOTE: exec_vote(o, s, f); return true;
   case OP_ALLREDUCE: exec_allreduce(o, s, f); return true;
+  case OP_EXTERN: EMU_FAIL(&o->m, s, DIAG_EMU_EXTERN, s->span, s->arg[0].s); return true;
   case OP_PRINT: exec_print(o, s, f); return true;
   case OP_ASSERT: exec_assert(o, s, f); return true;
   default: return false;

@@ -49,6 +49,7 @@ typedef enum {
   V_REF, // a macro's T.Ref parameter: the same of the element that `expr` loads
   V_REGION,
   V_MAP,      // a layout from a function
+  V_ADDRESS,  // T.address_of, T.access_ptr: the region that starts there
   V_COMBINER, // T.comm_reducer: i is a ReduceKind
 } ValKind;
 

@@ -182,6 +182,8 @@ Program *ir_clone(Arena *a, const Program *p) {
     param.var = clone_var(&c, param.var);
     vec_push(a, &n->params, param);
   }
+  for (int i = 0; i < p->sources.len; i++)
+    vec_push(a, &n->sources, clone_str(&c, p->sources.data[i]));
   for (int i = 0; i < p->workspaces.len; i++)
     vec_push(a, &n->workspaces, clone_buffer(&c, p->workspaces.data[i]));
   for (int i = 0; i < p->kernels.len; i++)

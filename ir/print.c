@@ -155,6 +155,11 @@ static void print_program(Printer *p, const Program *prog) {
     buf_printf(p->out, "size %s\n", printer_declare(p, v, v->name));
   }
   for (int i = 0; i < prog->params.len; i++) print_param(p, &prog->params.data[i]);
+  for (int i = 0; i < prog->sources.len; i++) {
+    buf_puts(p->out, "source ");
+    print_string(p->out, prog->sources.data[i]);
+    buf_putc(p->out, '\n');
+  }
   for (int i = 0; i < prog->workspaces.len; i++) print_workspace(p, prog->workspaces.data[i]);
   for (int i = 0; i < prog->kernels.len; i++) print_kernel(p, prog->kernels.data[i]);
   if (prog->facts.len) buf_putc(p->out, '\n');

@@ -211,6 +211,7 @@ static void program(Reader *r, Program *p) {
     Span at = read_here(r);
     if (read_accept(r, "size")) size(r, p);
     else if (read_accept(r, "param")) param(r, p);
+    else if (read_accept(r, "source")) vec_push(r->arena, &p->sources, read_string(r));
     else if (read_accept(r, "workspace")) workspace(r, p);
     else if (read_accept(r, "kernel")) kernel(r, p, at);
     else if (read_accept(r, "fact")) fact(r, p, at.lo);
