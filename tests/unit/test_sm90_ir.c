@@ -161,6 +161,7 @@ static const struct {
     {"sync_warp()", "bar[0] = uint64(0)", "written like data"},
     {"sync_warp()", "if bar[0] == uint64(0) { sync_warp() }", "read like data"},
     {"offset 16384", "offset 16376", "lies on"},
+    {"local e", "shared Z : uint8 [4] offset 16392\n  local e", "lies on"},
 };
 
 START_TEST(refusals) {

@@ -220,6 +220,11 @@ START_TEST(named_barriers) {
        " } else { if tx < 64 { bar_sync(id=1, threads=64) } }");
   said(DIAG_EMU_NAMED, FOUR, "if tx < 32 { bar_arrive(id=1, threads=128) }");
   said(DIAG_EMU_COLLECTIVE, FOUR, "if tx < 16 { bar_arrive(id=1, threads=32) }");
+  // who only arrives has seen nothing
+  said(DIAG_EMU_RACE, "  threads 64",
+       "if tx < 32 { bar_sync(id=2, threads=64) for i in 0 +: 500 { n[0] = int32(i) }"
+       " bar_arrive(id=1, threads=64) n[0] = S[tx] }"
+       " else { bar_arrive(id=2, threads=64) S[tx - 32] = int32(1) bar_sync(id=1, threads=64) }");
   text_begin();
   bool ok = run_text(kernel(FOUR, SWAP("bar_sync(id=1, threads=64)", "")), 1);
   ck_assert(!ok && (text_said(DIAG_EMU_RACE) || text_said(DIAG_EMU_UNWRITTEN)));
