@@ -92,6 +92,8 @@ DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise) {
   if (c->arg[i].kind == V_STR && !val_dtype(ev, c->arg[i], &t)) {
     const char *name = c->arg[i].str->data, *near = dtype_near(name);
     ev_blame(ev, c->arg[i]);
+    if (dt_foreign(name))
+      ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], arena_printf(ev->arena, "the dtype %s", name));
     ev_fail(ev, DIAG_DTYPE, c->at[i], word_name(ev, c), name,
             near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
   }

@@ -18,12 +18,12 @@ static const struct {
   const char *alias;
   DType type;
 } aliases[] = {
-  {"float", DT_F32},         {"half", DT_F16},          {"double", DT_F64},
-  {"short", DT_I16},         {"int", DT_I32},           {"long", DT_I64},
-  {"uint", DT_U32},          {"e4m3", DT_E4M3},         {"float8_e4m3", DT_E4M3},
-  {"e5m2", DT_E5M2},         {"tf32", DT_TF32},         {"bf16", DT_BF16},
-  {"e4m3_float8", DT_E4M3},  {"e5m2_float8", DT_E5M2},  {"e4m3fn_float8", DT_E4M3},
-  {"float8_e5m2fn", DT_E5M2},
+    {"float", DT_F32},          {"half", DT_F16},         {"double", DT_F64},
+    {"short", DT_I16},          {"int", DT_I32},          {"long", DT_I64},
+    {"uint", DT_U32},           {"e4m3", DT_E4M3},        {"float8_e4m3", DT_E4M3},
+    {"e5m2", DT_E5M2},          {"tf32", DT_TF32},        {"bf16", DT_BF16},
+    {"e4m3_float8", DT_E4M3},   {"e5m2_float8", DT_E5M2}, {"e4m3fn_float8", DT_E4M3},
+    {"float8_e5m2fn", DT_E5M2},
 };
 
 int dt_bits(DType t) { return table[t].bits; }
@@ -53,6 +53,30 @@ bool dt_find(const char *name, DType *out) {
     if (!strcmp(aliases[i].alias, name)) return *out = aliases[i].type, true;
   }
   return false;
+}
+
+bool dt_foreign(const char *name) {
+  static const char *const formats[] = {"float8_e4m3fnuz",
+                                        "float8_e5m2fnuz",
+                                        "float8_e8m0fnu",
+                                        "float8_e4m3b11fnuz",
+                                        "float8_e3m4",
+                                        "float6_e2m3fn",
+                                        "float6_e3m2fn",
+                                        "float4_e2m1_unpacked",
+                                        "float4_e2m1fn_x2",
+                                        "float4_e2m1fnx2",
+                                        "float4_e2m1_unpackedx2",
+                                        "float2",
+                                        "float4"};
+  for (size_t i = 0; i < LEN(formats); i++)
+    if (!strcmp(formats[i], name)) return true;
+  const char *x = strrchr(name, 'x');
+  DType t;
+  char base[32];
+  if (!x || x == name || !x[1] || strspn(x + 1, "0123456789") != strlen(x + 1)) return false;
+  snprintf(base, sizeof base, "%.*s", (int)(x - name), name);
+  return dt_find(base, &t);
 }
 
 static DType promote_floats(DType a, DType b) {

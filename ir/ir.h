@@ -25,6 +25,9 @@ bool dt_is_int(DType t); // signed, unsigned or index; not bool
 bool dt_is_signed(DType t);
 // By TileLang name or alias ("float16", "half", "float", "int", ...); false when unknown.
 bool dt_find(const char *name, DType *out);
+// Is it one of TileLang's element types that tlc does not have: vectors (float16x2), formats of other
+// makers' GPUs?
+bool dt_foreign(const char *name);
 // The type of a binary operation's result and operands (LANGUAGE.md 6.1: floats win over integers,
 // more bits win, index acts as int32 beside a fixed-width integer and stays index beside index).
 DType dt_promote(DType a, DType b);

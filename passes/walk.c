@@ -25,7 +25,12 @@ void subst_stmt(const Subst *s, Stmt *x) {
   if (s->from.len) st_replace(s->arena, x, subst_lookup, (void *)s);
 }
 
-Region *walk_region(Arena *a, const Region *r) { return region_new(a, r->buf, r->min, r->extent); }
+Region *walk_region(Arena *a, const Region *r) { // by its own rank: the buffer's may be changing
+  Region *n = NEW(a, Region);
+  size_t bytes = sizeof *r->min * (size_t)r->n;
+  *n = (Region){r->buf, r->n, arena_copy(a, r->min, bytes), arena_copy(a, r->extent, bytes)};
+  return n;
+}
 
 void walk_own(Arena *a, Stmt *s) {
   if (s->kind != ST_OP) return;

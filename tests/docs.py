@@ -195,7 +195,9 @@ def statuses():
                 yield name, "refused by name"
                 continue
             uses = [b for b in examples if re.search(rf"\bT\.{name}\b", b.text) and not b.has("fails")]
-            if not uses:
+            if not uses and any(re.search(rf"\bT\.{name}\b", b.text) for b in examples):
+                yield name, "no target has code for it"
+            elif not uses:
                 yield name, "no example"
             else:
                 yield name, "oracle only" if all(b.has("oracle") for b in uses) else "compiles"
