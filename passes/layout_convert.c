@@ -1,7 +1,7 @@
 // Where demands on a fragment differ: copies into a fragment of the wanted layout, and accesses
 // that no layout serves, staged through shared memory.
 // SPDX-License-Identifier: MIT
-#include "passes/lower.h"
+#include "passes/reduce.h"
 
 typedef struct {
   PassCtx *c;
@@ -151,10 +151,13 @@ static Stmt *stage_loop(void *ctx, Stmt *s) {
     const FragUse *u = &uses.data[i];
     int64_t coeff[LOOP_MAX_DIGITS], base;
     if (s->u.loop.layout && frag_fit(a, u, u->buf->layout, s, coeff, &base)) continue;
-    Stmt *out = staged(v, s, u->buf, walk_touches(a, s, u->buf, true));
+    Stmt *last = NULL, *out = u->update ? layout_own_reducer(v->c, v->kernel, s, u, &last)
+                                        : staged(v, s, u->buf, walk_touches(a, s, u->buf, true));
+    if (!out) return NULL;
     // The remaining fragments of the loop: its position in the block is the middle.
     for (int k = 0; k < out->u.block.len; k++)
-      if (out->u.block.data[k] == s) out->u.block.data[k] = stage_loop(v, s);
+      if (out->u.block.data[k] == s || out->u.block.data[k] == last)
+        out->u.block.data[k] = stage_loop(v, out->u.block.data[k]);
     return out;
   }
   return s;

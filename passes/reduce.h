@@ -16,6 +16,12 @@ Expr *reduce_combine(Arena *a, ReduceKind kind, bool nan, Expr *acc, Expr *x);
 
 void expand_tiles(Arena *a, Kernel *k); // reductions, scans, reducers, tests, im2col, dp4a
 
+/* layout_reducer.c */
+
+// `loop` updates u->buf where its threads do not hold the elements: what replaces it. *last: a loop
+// in it that reads the loop's own reducer. NULL after reporting that this cannot be done.
+Stmt *layout_own_reducer(PassCtx *c, Kernel *k, Stmt *loop, const FragUse *u, Stmt **last);
+
 /* lower_reduce.c */
 
 void lower_update(Lower *l, Stmt *s, Stmt *out);
