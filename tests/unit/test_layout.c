@@ -233,6 +233,60 @@ START_TEST(coalesced) {
 }
 END_TEST
 
+// Each dimension can be dropped, and a warp stays within a row where there are rows for the others.
+START_TEST(separate) {
+  static const int counts[] = {1, 7, 32, 33, 48, 96, 128, 256, 384};
+  for (int i = 0; i < 60; i++) {
+    int n = 1 + (int)rnd(3), vec = 1 << rnd(3), threads = counts[rnd(9)];
+    int64_t shape[3], lanes = 0;
+    for (int d = 0; d < n; d++) shape[d] = 1 + rnd(d == n - 1 ? 90 : 6);
+    shape[n - 1] *= vec;
+    Layout *l = layout_separate(arena, shape, n, 16, threads, vec);
+    check_all(l);
+    ck_assert_int_eq(l->ngroups, n);
+    for (int d = 0; d < n; d++) ck_assert_ptr_nonnull(layout_drop(arena, l, d));
+    for (int j = 0; j < l->group[n - 1].ndigits; j++)
+      if (l->group[n - 1].digit[j].owner == OWN_THREAD) lanes = l->group[n - 1].digit[j].extent;
+    if (n > 1 && shape[0] >= threads / 32) ck_assert_int_le(lanes, 32);
+    if (shape[n - 1] % vec == 0 && shape[n - 1] >= vec) ck_assert_int_ge(layout_vector(l), vec);
+  }
+  int64_t row[2] = {1, 1000}, odd[2] = {3, 40}; // the row's top digit overruns it
+  ck_assert_ptr_nonnull(layout_drop(arena, layout_coalesced(arena, row, 2, 16, 128, 8), 1));
+  Layout *l = layout_separate(arena, odd, 2, 32, 33, 1); // 32 of the threads, all along the row
+  int64_t c[2] = {2, 33}, t, w;
+  layout_at(l, c, &t, &w);
+  ck_assert_int_eq(t, 1);
+  ck_assert_int_eq(w / 32, 5);
+}
+END_TEST
+
+// The same elements under another shape lie where they lay.
+START_TEST(reshape) {
+  int done = 0;
+  for (int i = 0; i < 300; i++) {
+    Layout *l = random_fragment();
+    int64_t total = 1, shape[3], c[16] = {0};
+    for (int d = 0; d < l->ndims; d++) total *= l->shape[d];
+    shape[0] = 1 + rnd(8);
+    while (total % shape[0]) shape[0]--;
+    shape[1] = 1 + rnd(16);
+    while (total / shape[0] % shape[1]) shape[1]--;
+    shape[2] = total / shape[0] / shape[1];
+    Layout *r = layout_reshape(arena, l, shape, 3);
+    if (!r) continue;
+    done++;
+    for (int64_t f = 0; f < total; f++, next(l, c)) {
+      int64_t d[3] = {f / shape[2] / shape[1], f / shape[2] % shape[1], f % shape[2]}, t, w, t2, w2;
+      layout_at(l, c, &t, &w);
+      layout_at(r, d, &t2, &w2);
+      ck_assert_int_eq(t, t2);
+      ck_assert_int_eq(w, w2);
+    }
+  }
+  ck_assert_int_gt(done, 100);
+}
+END_TEST
+
 START_TEST(mma) {
   static const int warps[][2] = {{1, 1}, {2, 2}, {2, 4}, {4, 1}, {1, 4}, {3, 1}};
   for (int i = 0; i < 6; i++) {
@@ -385,6 +439,8 @@ int main(void) {
   TCase *c = tcase_create("layout");
   tcase_set_timeout(c, 120);
   tcase_add_test(c, coalesced);
+  tcase_add_test(c, separate);
+  tcase_add_test(c, reshape);
   tcase_add_test(c, mma);
   tcase_add_test(c, shared);
   tcase_add_test(c, equality);
