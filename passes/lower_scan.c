@@ -102,17 +102,17 @@ static void by_threads(Scan *c, Stmt *out) {
   st_add(a, out, loop(c, it, times, all));
 }
 
-static Stmt *shuffle(Scan *c, Buffer *from, Buffer *to, int64_t lane, ShuffleMode mode) {
+static Stmt *shuffle(Scan *c, Buffer *from, Buffer *to, Expr *lane, ShuffleMode mode) {
   Arena *a = c->l->arena;
-  return st_op(a, OP_SHUFFLE, c->s->span, get(c, from), region_flat(a, to, num(c, 0), 1),
-               num(c, lane), (int64_t)mode, (int64_t)LANES);
+  return st_op(a, OP_SHUFFLE, c->s->span, get(c, from), region_flat(a, to, num(c, 0), 1), lane,
+               (int64_t)mode, (int64_t)LANES);
 }
 
 // Each lane's value becomes the combination of its own and those of the lanes below.
 static void scan_lanes(Scan *c, Expr *lane, Stmt *out) {
   Arena *a = c->l->arena;
   for (int64_t d = 1; d < LANES; d *= 2) {
-    st_add(a, out, shuffle(c, c->value, c->other, d, SHUFFLE_UP));
+    st_add(a, out, shuffle(c, c->value, c->other, num(c, d), SHUFFLE_UP));
     Stmt *take = set(c, c->value, combined(c, get(c, c->other), get(c, c->value)));
     Expr *above = ex_bin(a, BIN_LE, num(c, d), lane);
     st_add(a, out, st_if(a, above, walk_block(a, take), NULL, c->s->span));
@@ -134,7 +134,12 @@ static void by_warps(Scan *c, int warps, Stmt *out) {
   facts_push_loop(l->facts, it, num(c, 0), times);
   facts_push_loop(l->facts, cv, num(c, 0), chunks);
   Expr *in = ex_and(a, ex_lt(a, line, c->lines), ex_lt(a, k, c->length));
-  if (l->kernel->threads > warps * LANES) in = ex_and(a, ex_lt(a, warp, num(c, warps)), in);
+  Expr *last = num(c, LANES - 1);
+  if (l->kernel->threads > warps * LANES) { // the last warp has fewer lanes, and no line
+    Expr *whole = ex_lt(a, warp, num(c, warps));
+    in = ex_and(a, whole, in);
+    last = ex_select(a, whole, last, num(c, 0));
+  }
   in = lower_simplify(l, in);
   Stmt *body = st_block(a, span);
   facts_push_cond(l->facts, in);
@@ -143,7 +148,7 @@ static void by_warps(Scan *c, int warps, Stmt *out) {
   Stmt *more = set(c, c->value, combined(c, get(c, c->carry), get(c, c->value)));
   if (!ex_is(chunks, 1)) {
     st_add(a, body, st_if(a, ex_lt(a, num(c, 0), chunk), walk_block(a, more), NULL, span));
-    st_add(a, body, shuffle(c, c->value, c->carry, LANES - 1, SHUFFLE_INDEX));
+    st_add(a, body, shuffle(c, c->value, c->carry, last, SHUFFLE_INDEX));
   }
   st_add(a, body, lower_if(l, in, stored(c, line, k, get(c, c->value)), span));
   facts_pop(l->facts, mark);

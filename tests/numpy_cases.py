@@ -70,6 +70,37 @@ def bias_relu(m, n, k):
     return inputs, outputs, sizes
 
 
+def softmax(m, n):
+    x = f16(m, n)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    return {"X": x}, {"Y": e / e.sum(1, keepdims=True)}, {"M": m, "N": n}
+
+
+def rms_norm(m, n):
+    x, w = f16(m, n), f16(n)
+    d = x.astype(np.float64)
+    y = d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5) * w
+    return {"X": x, "W": w}, {"Y": y}, {"M": m, "N": n}
+
+
+def layer_norm(m, n):
+    x, w, b = f16(m, n), f16(n), f16(n)
+    d = x.astype(np.float64)
+    y = (d - d.mean(1, keepdims=True)) / np.sqrt(d.var(1, keepdims=True) + 1e-5) * w + b
+    return {"X": x, "W": w, "B": b}, {"Y": y}, {"M": m, "N": n}
+
+
+def attention(b, h, s, d, causal, **sizes):
+    q, k, v = f16(b, s, h, d), f16(b, s, h, d), f16(b, s, h, d)
+    p = np.einsum("bihd,bjhd->bhij", q.astype(np.float64), k.astype(np.float64)) / np.sqrt(d)
+    if causal:
+        p = np.where(np.tri(s, dtype=bool), p, -np.inf)
+    p = np.exp(p - p.max(-1, keepdims=True))
+    o = np.einsum("bhij,bjhd->bihd", p / p.sum(-1, keepdims=True), v.astype(np.float64))
+    sizes.update(batch=b, heads=h, seq_len=s, dim=d, causal=causal)
+    return {"Q": q, "K": k, "V": v}, {"O": o}, sizes
+
+
 CASES = {
     "vector_add 1000": ("vector_add", lambda: vector_add(1000)),
     "gemm 128x192x160": ("gemm", lambda: gemm(128, 192, 160, False)),
@@ -84,6 +115,16 @@ CASES = {
     "gemm_bf16 96x64x64": ("gemm_bf16", lambda: gemm_bf16(96, 64, 64)),
     "gemm_int8 96x64x128": ("gemm_int8", lambda: gemm_int8(96, 64, 128)),
     "gemm_tf32 96x64x64": ("gemm_tf32", lambda: gemm_tf32(96, 64, 64)),
+    "softmax 3x1000": ("softmax", lambda: softmax(3, 1000)),
+    "rms_norm 3x1000": ("rms_norm", lambda: rms_norm(3, 1000)),
+    "layer_norm 3x1000": ("layer_norm", lambda: layer_norm(3, 1000)),
+    "flash_attention 2x2x128x64": ("flash_attention", lambda: attention(2, 2, 128, 64, False)),
+    "flash_attention 1x2x200x128": ("flash_attention", lambda: attention(1, 2, 200, 128, False)),
+    "flash_attention causal 1x2x200x64": ("flash_attention", lambda: attention(1, 2, 200, 64, True)),
+    "flash_attention causal 1x1x77x40": (
+        "flash_attention",
+        lambda: attention(1, 1, 77, 40, True, block_M=64, block_N=32, threads=128),
+    ),
 }
 
 
