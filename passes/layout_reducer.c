@@ -59,7 +59,8 @@ Stmt *layout_own_reducer(PassCtx *c, Kernel *k, Stmt *loop, const FragUse *u, St
   st_add(a, out, st_op(a, OP_REDUCER_FINALIZE, span, all, all, (int64_t)reduce_base(o.kind),
                        (int64_t)o.nan));
   Stmt *take = *last = over(a, part, idx, span);
-  Expr **one = NEWN(a, Expr *, part->ndim), **at = arena_copy(a, idx, sizeof *at * (size_t)part->ndim);
+  Expr **one = NEWN(a, Expr *, part->ndim);
+  Expr **at = arena_copy(a, idx, sizeof *at * (size_t)part->ndim);
   for (int d = 0; d < part->ndim; d++) one[d] = ex_index(a, 1);
   st_add(a, take->u.loop.body,
          st_op(a, OP_REDUCER_UPDATE, span, region_new(a, part, at, one),
