@@ -216,7 +216,7 @@ START_TEST(faults_in_flight) {
   check_fault(ss, FAULT_NO_PROXY, DIAG_EMU_PROXY);
   check_fault(ss, FAULT_OVERWRITE, DIAG_EMU_SOURCE);
   check_fault(rs, FAULT_OVERWRITE, DIAG_EMU_SOURCE);
-  check_fault(rs, FAULT_OVERWRITE_LAST, DIAG_EMU_SOURCE);
+  check_fault(ss, FAULT_OVERWRITE_LAST, DIAG_EMU_SOURCE);
   check_fault(ss, FAULT_OVERWRITE_SOON, DIAG_EMU_SOURCE); // or a race with a read still to come
 }
 END_TEST

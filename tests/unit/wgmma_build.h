@@ -254,9 +254,9 @@ static inline void wg_mainloop(WgmmaGemm *g) {
   if (f->fault != FAULT_NO_COMMIT) wg_put(g, st_op(a, OP_WGMMA_COMMIT, NO_SPAN));
   if (f->fault == FAULT_TOUCH_A) wg_zero(g, g->ra, 0);
   if (f->fault == FAULT_OVERWRITE) wg_zero(g, g->Bs, 0);
-  if (f->fault == FAULT_OVERWRITE_LAST) { // row 0 is not permuted
+  if (f->fault == FAULT_OVERWRITE_LAST) { // row 0, which only this warp reads; not permuted
     wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, NULL, (int64_t)1));
-    wg_zero(g, g->Bs, f->k - 1);
+    wg_zero(g, g->As, f->k - 1);
   }
   if (f->fault == FAULT_PINNED) wg_put(g, st_op(a, OP_WGMMA_FENCE, NO_SPAN, acc, NULL));
   if (f->fault != FAULT_NO_WAIT)
