@@ -3,6 +3,7 @@
 //                               arguments); with sm_90a the programs of tests/unit/micro_sm90.h
 //   ops check FOLDER [sm_90a]   compares ops.out, which the built ops.cu wrote, with the emulator
 // SPDX-License-Identifier: MIT
+#include "tests/unit/hopper_gemm.h"
 #include "tests/unit/micro_sm90.h"
 #include "tests/unit/micro_wgmma.h"
 #include "tests/unit/text_host.h"
@@ -116,6 +117,8 @@ int main(int argc, char **argv) {
     micro_sm90_all(&s, a);
     micro_wgmma_all(&s);
     micro_wgmma_widths(&s);
+    micro_text(&s, hopper_gemm);
+    s.m->rel[2] = -2e-3; // sums of 256 products up to 4
   }
   int status = strcmp(argv[1], "gen") ? check(&s, argv[2], target) : generate(&s, argv[2], target);
   arena_free(a);

@@ -2,6 +2,7 @@
 // pipelined kernel, whose values the emulator gives. Without nvcc the assembling is skipped.
 // SPDX-License-Identifier: MIT
 #include "emu_build.h"
+#include "hopper_gemm.h"
 #include "micro_wgmma.h"
 #include "text_host.h"
 
@@ -267,6 +268,14 @@ START_TEST(chained_products) {
 }
 END_TEST
 
+// With TMA, mbarriers and a producer warp.
+START_TEST(specialised_kernel) {
+  Arena *a = arena_new();
+  expect_assembled(a, read_text(a, hopper_gemm));
+  arena_free(a);
+}
+END_TEST
+
 /* the instructions as PTX's chapters on wgmma spell them: no machine without a GPU runs them */
 
 // Without quotes and blanks.
@@ -345,8 +354,8 @@ START_TEST(spelling) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {types_assemble,   majors_assemble,  tiles_assemble, micros_are_clean,
-                          pipelined_kernel, chained_products, spelling};
+  const TTest *tests[] = {types_assemble,   majors_assemble,  tiles_assemble,     micros_are_clean,
+                          pipelined_kernel, chained_products, specialised_kernel, spelling};
   const char *build = getenv("BUILD");
   char make[300];
   snprintf(folder, sizeof folder, "%s/tests/nvcc", build ? build : "build");
