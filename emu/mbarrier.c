@@ -6,14 +6,6 @@
 
 enum { TX_LIMIT = (1 << 20) - 1 };
 
-int mbar_index(const Emu *e, const MBar *bar) {
-  for (int b = 0; b < e->nblocks; b++) {
-    int64_t i = bar - e->blocks[b].bars;
-    if (i >= 0 && i < e->k->nbars) return b * e->k->nbars + (int)i;
-  }
-  die("an mbarrier of no block");
-}
-
 MBar *mbar_of(Emu *e, const Block *in, const ERegion *r, int64_t at, int lane) {
   int64_t places[LANES];
   places[lane] = at;
@@ -78,7 +70,7 @@ static void check_waiters(Emu *e, const MBar *bar) {
 }
 
 static void next_phase(Emu *e, MBar *bar) {
-  int index = mbar_index(e, bar);
+  int index = bar->index;
   if (e->hb) {
     check_waiters(e, bar);
     uint32_t *clock = bar->clock;
@@ -126,7 +118,7 @@ static void arrive(Emu *e, MBar *bar, int lane) {
 
 static void init(Emu *e, const Instr *in, MBar *bar, int lane) {
   MBar old = *bar;
-  *bar = (MBar){.live = true, .buf = old.buf, .at = old.at};
+  *bar = (MBar){.live = true, .index = old.index, .buf = old.buf, .at = old.at};
   bar->count = bar->pending = (int)in->i[0];
   if (!e->hb) return;
   bar->clock = old.clock;
@@ -141,7 +133,7 @@ static void init(Emu *e, const Instr *in, MBar *bar, int lane) {
 static bool wait(Emu *e, MBar *bar, uint32_t parity, int lane) {
   if ((bar->phase & 1) == parity) return false;
   if (!e->hb) return true;
-  int w = e->w->index, index = mbar_index(e, bar);
+  int w = e->w->index, index = bar->index;
   uint32_t seen = hb_clock(e, hb_thread(e, lane))[3 * e->hb->nthreads + index];
   if (seen + 1 < bar->phase) {
     const char *why = arena_printf(
@@ -164,7 +156,7 @@ static void wait_lanes(Emu *e, const Instr *in, const int64_t *at, const int64_t
     if (!bar || !mbar_ready(e, bar, i, false, false)) continue;
     if (wait(e, bar, (uint32_t)(parity[i] & 1), i)) continue;
     w->state = WARP_AT_MBAR;
-    w->waits_bar = mbar_index(e, bar);
+    w->waits_bar = bar->index;
     w->waits_parity = (uint32_t)(parity[i] & 1);
     w->pc--;
     return;
@@ -196,7 +188,7 @@ static void one(Emu *e, const Instr *in, int64_t at, int64_t operand, int lane) 
   if (in->op == OP_MBAR_ARRIVE_COPIES && e->hb) {
     int thread = hb_thread(e, lane);
     uint32_t number = e->hb->issued[DONE_CP][thread]++;
-    hb_progress_bar(e, thread, number, mbar_index(e, bar), bar->phase + 1);
+    hb_progress_bar(e, thread, number, bar->index, bar->phase + 1);
   }
   if (in->op != OP_MBAR_EXPECT_TX) arrive(e, bar, lane);
 }
@@ -227,6 +219,7 @@ const char *mbar_waits_for(Emu *e, const Warp *w) {
 
 void mbar_begin_kernel(Emu *e, Block *b) {
   b->bars = NEWN(e->c.arena, MBar, e->k->nbars + 1);
+  for (int i = 0; i < e->k->nbars; i++) b->bars[i].index = b->rank * e->k->nbars + i;
   for (int i = 0; e->hb && i < e->k->nbars; i++) {
     b->bars[i].clock = hb_new_clock(e);
     b->bars[i].done = hb_new_clock(e);

@@ -7,6 +7,7 @@
 
 struct MBar {
   bool live;
+  int index; // among those of the cluster
   int count, pending; // arrivals of a phase, and those still missing
   int64_t tx;         // bytes expected and not yet complete
   uint32_t phase;     // number of the running phase
@@ -23,7 +24,6 @@ struct MBar {
 
 // mbarriers named by a region for a lane of the current warp, in block `in`; NULL after a report.
 MBar *mbar_of(Emu *e, const Block *in, const ERegion *r, int64_t at, int lane);
-int mbar_index(const Emu *e, const MBar *bar);
 // May an asynchronous copy that the lane issues complete on it? Reports why not.
 bool mbar_ready(Emu *e, MBar *bar, int lane, bool async, bool remote);
 void mbar_complete_tx(Emu *e, MBar *bar, int64_t bytes);

@@ -67,7 +67,7 @@ static void check_loads(Emu *e, const Block *b) {
   for (int i = 0; i < e->k->nbars; i++) {
     const MBar *bar = &b->bars[i];
     bool seen = !bar->live || !bar->loads;
-    int index = 3 * e->hb->nthreads + mbar_index(e, bar);
+    int index = 3 * e->hb->nthreads + bar->index;
     for (int t = 0; !seen && t < e->k->nwarps * LANES; t++)
       seen = hb_clock(e, b->first_warp * LANES + t)[index] >= bar->loads;
     if (seen) continue;

@@ -167,7 +167,7 @@ bool tma_begin_load(Emu *e, const Block *to, const Instr *in, int64_t bar_at, in
   *bar = mbar_of(e, to, &in->r[2], bar_at, lane);
   if (!*bar || !mbar_ready(e, *bar, lane, true, remote)) return false;
   if (!e->hb) return true;
-  *op = hb_op(e, (AsyncOp){ASYNC_LOAD, hb_thread(e, lane), mbar_index(e, *bar), (*bar)->phase,
+  *op = hb_op(e, (AsyncOp){ASYNC_LOAD, hb_thread(e, lane), (*bar)->index, (*bar)->phase,
                            (int)(in - e->k->code)});
   return true;
 }

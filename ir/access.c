@@ -39,8 +39,17 @@ static bool overwrites(const Stmt *s) {
 }
 
 static bool reads_late(const Stmt *s, int arg) { // source of an asynchronous copy
-  if (s->u.op.op == OP_CP_ASYNC) return op_info(OP_CP_ASYNC)->arg[arg].kind == ARG_READ;
-  return s->u.op.op == OP_COPY && s->u.op.arg[op_arg(OP_COPY, "async")].i;
+  switch (s->u.op.op) {
+  case OP_CP_ASYNC:
+  case OP_TMA_LOAD:
+  case OP_TMA_STORE:
+  case OP_TMA_REDUCE:
+  case OP_BULK_LOAD:
+  case OP_BULK_STORE:
+  case OP_BULK_REDUCE: return op_info(s->u.op.op)->arg[arg].kind == ARG_READ;
+  case OP_COPY: return s->u.op.arg[op_arg(OP_COPY, "async")].i;
+  default: return false;
+  }
 }
 
 static void op_accesses(Visit *v, Stmt *s) {

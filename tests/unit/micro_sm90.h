@@ -63,7 +63,7 @@ static inline void micro_tma(Micros *s, const char *type, int rank, const char *
                       "      tma_load(src=Am[%s], dst=S[0 +: %d], bar=bar[0])\n    }\n"
                       "    sync_threads()\n    mbar_wait(bar=bar[0], parity=0)\n"
                       "    for i in 0 +: %d { C[i * 64 + tx] = S[i * 64 + tx] }\n"
-                      "    if tx == 0 {\n      tma_store(src=S[0 +: %d], dst=Dm[%s])\n"
+                      "    if tx == 0 {\n      tma_store(src=S[0 +: %d], dst=Dm[%s], hint=2)\n"
                       "      bulk_commit()\n      bulk_wait(pending=0, read=0)\n    }\n  }\n}\n",
                       name, type, sizes, type, n, type, sizes, name, (bytes + 127) / 128 * 128 + 8,
                       type, shape, box, attributes, type, shape, box, attributes, type, n,
