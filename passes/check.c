@@ -220,6 +220,7 @@ static void check_tiles(Check *k) {
   int threads = k->kernel->threads > 0 ? k->kernel->threads : 1;
   for (int i = 0; i < k->kernel->buffers.len; i++) {
     const Buffer *b = k->kernel->buffers.data[i];
+    if (b->scope == SC_GLOBAL) continue;
     int64_t bits = dt_bits(b->dtype), n;
     bool over = false;
     for (int d = 0; d < b->ndim; d++)

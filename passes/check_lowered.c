@@ -2,6 +2,7 @@
 // the program uses. `--run --device=oracle` runs all of it.
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
+#include "passes/lower.h"
 
 typedef struct {
   Check *k;
@@ -47,7 +48,7 @@ static void see_buffer(Search *s, const Buffer *b) {
            arena_printf(a, "%s, another name for the storage of %s,", b->name, b->base->name));
   else if (b->places && b->scope != SC_GLOBAL)
     diag_remark(s->k->c->diags, b->span, "layout", "%s: its function is not followed", b->name);
-  else if (b->places)
+  else if (b->places && !places_fill(a, b))
     refuse(s, b->span, arena_printf(a, "a layout of %s from a function", b->name));
   else if (!*dt_cuda(b->dtype))
     refuse(s, b->span, arena_printf(a, "%s of type %s", b->name, dt_name(b->dtype)));

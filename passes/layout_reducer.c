@@ -56,8 +56,9 @@ Stmt *layout_own_reducer(PassCtx *c, Kernel *k, Stmt *loop, const FragUse *u, St
   Region *all = region_whole(a, own);
   st_add(a, out, start);
   st_add(a, out, loop);
-  st_add(a, out, st_op(a, OP_REDUCER_FINALIZE, span, all, all, (int64_t)reduce_base(o.kind),
-                       (int64_t)o.nan));
+  st_add(
+      a, out,
+      st_op(a, OP_REDUCER_FINALIZE, span, all, all, (int64_t)reduce_base(o.kind), (int64_t)o.nan));
   Stmt *take = *last = over(a, part, idx, span);
   Expr **one = NEWN(a, Expr *, part->ndim);
   Expr **at = arena_copy(a, idx, sizeof *at * (size_t)part->ndim);

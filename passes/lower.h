@@ -131,6 +131,11 @@ Expr *lower_load(Lower *l, Expr *load);
 void lower_store(Lower *l, Stmt *s, Stmt *out);
 void lower_atomic(Lower *l, Stmt *s, Stmt *out);
 
+/* places.c: tensors with a function for a layout */
+
+bool places_fill(Arena *a, const Buffer *b); // of constant shape, as many places as elements?
+Expr *places_offset(Lower *l, const Buffer *b, Expr **idx);
+
 /* lower_loop.c */
 
 void lower_parallel(Lower *l, Stmt *loop, Stmt *out);

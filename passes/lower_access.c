@@ -7,6 +7,7 @@
 Expr *lower_offset(Lower *l, const Buffer *b, Expr **idx) {
   const Buffer *t = lower_form(l, b);
   if (t->scope == SC_SHARED && t->layout) return layout_where(l->arena, l->facts, t->layout, idx);
+  if (t->scope == SC_GLOBAL && t->places) return places_offset(l, t, idx);
   Expr *off = ex_index(l->arena, 0);
   for (int d = 0; d < t->ndim; d++)
     off = ex_add(l->arena, off, ex_mul(l->arena, idx[d], width_stride(l->arena, t, d)));

@@ -50,7 +50,7 @@ static bool aligned(Widths *w, const Buffer *b, Expr **idx, int n, Expr *rest, i
 }
 
 int width_access(Widths *w, const Buffer *b, Expr **idx, int n, const Var *j, int most) {
-  if (!n || dt_bits(b->dtype) < 8) return 0;
+  if (!n || dt_bits(b->dtype) < 8 || (b->scope == SC_GLOBAL && b->places)) return 0;
   for (int d = 0; d < n - 1; d++)
     if (ex_uses(idx[d], j)) return 0;
   Expr *rest = without(w->arena, idx[n - 1], j);
