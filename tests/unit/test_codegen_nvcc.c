@@ -113,6 +113,51 @@ START_TEST(every_sm90_helper_compiles) {
 }
 END_TEST
 
+static const char mapped[] =
+    "program mapped\nsize M\nsize K\nparam A : tensor float16 [M * K] role in\n"
+    "kernel mapped_k0 {\n  level thread\n  threads 32\n  grid [M, 1, 1]\n  cluster [2, 1, 1]\n"
+    "  thread tx\n  block [bx, _, _]\n  smem 1152\n  map Am : float16 [M, K] of A box [8, 64]\n"
+    "  shared S : float16 [512] offset 0\n  shared b : uint64 [1] offset 1024\n  body {\n"
+    "    if tx == 0 { tma_load(src=Am[bx +: 8, 0 +: 64], dst=S[0 +: 512], bar=b[0]) }\n  }\n}\n";
+
+// What TMA cannot address is refused before anything is launched; an empty grid launches nothing.
+START_TEST(maps_are_judged_by_the_launcher) {
+  Micros s = {.a = arena_new()};
+  const Program *p = micro_read(&s, mapped);
+  Buf text = {0};
+  CgOptions o = {.target = target_find("sm_90a"), .out_name = "mapped.cu"};
+  char out[400], why[200];
+  cg_cuda(p, &o, &text);
+  text_entry(p, &text);
+  ck_assert(compile(&text, "-arch=sm_90a -Xcompiler -fPIC", out, sizeof out));
+  ck_assert_int_eq(shell("%s -shared -o %s.so %s", nvcc, out, out), 0);
+  strcat(out, ".so");
+  void *lib = dlopen(out, RTLD_NOW);
+  ck_assert_msg(lib != NULL, "%s", dlerror());
+  int (*check)(void *const *, char *, size_t) =
+      (int (*)(void *const *, char *, size_t))dlsym(lib, "text_check_mapped");
+  int (*call)(void *const *) = (int (*)(void *const *))dlsym(lib, "text_call_mapped");
+  static const struct {
+    int64_t m, k;
+    const char *why;
+  } cases[] = {{4, 64, ""},
+               {0, 64, ""},
+               {4, 60, "A must have strides that are multiples of 16 bytes, below 2^40"},
+               {3, 64, "the grid of mapped_k0 must be a multiple of 2 blocks along x"}};
+  void *data = arena_alloc(s.a, 1024);
+  for (size_t i = 0; i < LEN(cases); i++) {
+    int64_t sizes[2] = {cases[i].m, cases[i].k};
+    void *args[] = {data, &sizes[0], &sizes[1]};
+    int error = check(args, why, sizeof why);
+    ck_assert_str_eq(why, cases[i].why);
+    ck_assert_int_eq(error, *cases[i].why ? 1 : 0); // cudaErrorInvalidValue
+    if (*cases[i].why || cases[i].m == 0) ck_assert_int_eq(call(args), error);
+  }
+  buf_free(&text);
+  arena_free(s.a);
+}
+END_TEST
+
 static const char caller[] =
     "#include <stdio.h>\n#include <string.h>\n#include \"one.h\"\n#include \"two.h\"\n"
     "int main(void) {\n  char msg[200];\n  static float data[64];\n  char *p = (char *)data;\n"
@@ -215,6 +260,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, every_helper_compiles);
   tcase_add_test(t, every_sm90_helper_compiles);
+  tcase_add_test(t, maps_are_judged_by_the_launcher);
   tcase_add_test(t, two_files_link);
   tcase_add_test(t, two_files_link_relocatable);
   tcase_add_test(t, clang_is_a_host);

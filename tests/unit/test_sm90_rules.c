@@ -127,6 +127,9 @@ START_TEST(sources_in_flight) {
   said(DIAG_EMU_SOURCE, ONE, FILLED " if tx == 0 { " STORE WAITED(0, 1) "} S[tx] = int32(3)");
   said(DIAG_EMU_EXIT, ONE, FILLED " if tx == 0 { " STORE " }");
   said(DIAG_EMU_EXIT, ONE, FILLED " if tx == 0 { bulk_store(src=S[0 +: 64], dst=C[0 +: 64]) }");
+  said(DIAG_EMU_SOURCE, ONE, // groups are a thread's own
+       FILLED " if tx == 0 { " STORE " } sync_threads() if tx == 1 {" WAITED(
+           0, 1) "S[0] = int32(3) } sync_threads() if tx == 0 {" WAITED(0, 1) "}");
   said(DIAG_EMU_UNWRITTEN, ONE, "if tx == 0 { " STORE WAITED(0, 1) "}");
   // what was stored can be read once it is there, not only once it is read
   clean(ONE, FILLED " if tx == 0 { " STORE WAITED(0, 0) "} sync_threads() n[0] = C[tx]");
