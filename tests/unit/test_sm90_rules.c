@@ -280,7 +280,7 @@ END_TEST
 
 // A box of [4, cols] 16-bit elements at (row, col) of a tensor [8, 72], as it lies in shared
 // memory.
-static void expect_box(int swizzle, int row, int col) {
+static void expect_box(int swizzle, int row, int col, int base) {
   int cols = swizzle ? swizzle / 2 : 24, n = 16 * cols;
   text_begin();
   text_program(arena_printf(
@@ -288,22 +288,23 @@ static void expect_box(int swizzle, int row, int col) {
       "program box\nparam A : tensor uint16 [1440] role in\n"
       "param C : tensor uint16 [%d] role out\nkernel box_k0 {\n  level thread\n  threads 32\n"
       "  thread tx\n  smem 4096\n  map Am : uint16 [20, 72] of A box [16, %d] swizzle %d\n"
-      "  shared S : uint16 [%d] offset 0\n  shared bar : uint64 [1] offset 4000\n  body {\n"
+      "  shared S : uint16 [%d] offset %d\n  shared bar : uint64 [1] offset 4000\n  body {\n"
       "    if tx == 0 {\n      mbar_init(bar=bar[0], count=1)\n      fence_mbar_init()\n"
       "      mbar_arrive_tx(bar=bar[0], bytes=%d)\n"
       "      tma_load(src=Am[%d +: 16, %d +: %d], dst=S[0 +: %d], bar=bar[0])\n    }\n"
       "    sync_threads()\n    mbar_wait(bar=bar[0], parity=0)\n"
       "    for i in 0 +: %d { C[i * 32 + tx] = S[i * 32 + tx] }\n  }\n}\n",
-      n, cols, swizzle, n, n * 2, row, col, cols, n, n / 32));
+      n, cols, swizzle, n, base, n * 2, row, col, cols, n, n / 32));
   uint16_t *a = T.arg[0].data, *c = T.arg[1].data;
   for (int i = 0; i < 1440; i++) a[i] = (uint16_t)(i + 1);
   expect_clean();
   for (int i = 0; i < 16; i++) {
     for (int j = 0; j < cols; j++) {
       int y = row + i, x = col + j, chunk = j / 8;
-      if (swizzle == 128) chunk ^= i % 8;
-      if (swizzle == 64) chunk ^= i / 2 % 4;
-      if (swizzle == 32) chunk ^= i / 4 % 2;
+      int line = (base + (i * cols + j) * 2) / 128; // of 128 bytes, in the block's memory
+      if (swizzle == 128) chunk ^= line % 8;
+      if (swizzle == 64) chunk ^= line % 4;
+      if (swizzle == 32) chunk ^= line % 2;
       bool inside = y >= 0 && y < 20 && x >= 0 && x < 72;
       ck_assert_int_eq(c[i * cols + chunk * 8 + j % 8], inside ? y * 72 + x + 1 : 0);
     }
@@ -313,9 +314,49 @@ static void expect_box(int swizzle, int row, int col) {
 START_TEST(boxes) {
   static const int swizzles[] = {0, 32, 64, 128};
   for (size_t i = 0; i < LEN(swizzles); i++) {
-    expect_box(swizzles[i], 2, 0);
-    expect_box(swizzles[i], -3, -5);
-    expect_box(swizzles[i], 10, 60);
+    expect_box(swizzles[i], 2, 0, 0);
+    expect_box(swizzles[i], -3, -5, 0);
+    expect_box(swizzles[i], 10, 60, 1024);
+    expect_box(swizzles[i], 10, 60, 128); // the pattern is the address's, not the tile's
+    expect_box(swizzles[i], 0, 0, 640);
+  }
+}
+END_TEST
+
+// Tiles of ones stored, and then added, at (row, col) of a tensor [20, 72] of sevens.
+static void expect_stored(const char *op, int times, int row, int col) {
+  text_begin();
+  text_program(arena_printf(
+      T.a,
+      "program st\nparam C : tensor int32 [1440] role inout\nkernel st_k0 {\n  level thread\n"
+      "  threads 32\n  thread tx\n  smem 2048\n  map Cm : int32 [20, 72] of C box [16, 32] swizzle "
+      "128\n"
+      "  shared S : int32 [512] offset 0\n  body {\n"
+      "    for i in 0 +: 16 { S[i * 32 + tx] = int32(1) }\n"
+      "    fence_proxy_async(space=1)\n    sync_warp()\n    if tx == 0 {\n      for k in 0 +: %d "
+      "{\n"
+      "        %s(src=S[0 +: 512], dst=Cm[%d +: 16, %d +: 32]%s)\n      }\n"
+      "      bulk_commit()\n      bulk_wait(pending=0, read=1)\n    }\n  }\n}\n",
+      times, op, row, col, times > 1 ? ", fn=0" : ""));
+  int32_t *c = T.arg[0].data;
+  for (int seed = 0; seed < 2; seed++) {
+    for (int i = 0; i < 1440; i++) c[i] = 7;
+    bool ok = bench_run((uint64_t)seed);
+    if (!ok) diag_flush(T.diags, stderr);
+    ck_assert(ok);
+    for (int i = 0; i < 1440; i++) {
+      int y = i / 72 - row, x = i % 72 - col;
+      bool inside = y >= 0 && y < 16 && x >= 0 && x < 32;
+      ck_assert_int_eq(c[i], !inside ? 7 : times > 1 ? 7 + times : 1);
+    }
+  }
+}
+
+START_TEST(stored_boxes) {
+  static const int at[][2] = {{0, 0}, {-5, 50}, {10, -9}, {19, 71}, {-16, 0}};
+  for (size_t i = 0; i < LEN(at); i++) {
+    expect_stored("tma_store", 1, at[i][0], at[i][1]);
+    expect_stored("tma_reduce", 3, at[i][0], at[i][1]);
   }
 }
 END_TEST
@@ -362,6 +403,7 @@ int main(void) {
                           registers,
                           lanes_of_a_warp,
                           boxes,
+                          stored_boxes,
                           stored_matrices};
   return run_suite("sm90_rules", tests, LEN(tests));
 }
