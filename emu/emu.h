@@ -36,11 +36,14 @@ bool oracle_run_blocks(const Program *p, const EmuCall *call, const int64_t *blo
 
 /* emulator.c */
 
+enum { EMU_SMS = 4 }; // few, so that blocks of persistent kernels have several tiles
+
 typedef struct {
   uint64_t seed;      // warp schedule
   bool no_checks;     // values only: faster
   int max_reports;    // 0: 20
   uint64_t max_steps; // 0: no limit; else stop with a report (runaway loops)
+  int sms;            // blocks of a persistent kernel; 0: EMU_SMS
 } EmuOptions;
 
 typedef struct {

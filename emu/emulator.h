@@ -178,7 +178,7 @@ typedef struct {
   Instr *code;
   int ncode;
   Node *grid[3];
-  int block_slot[3], thread_slot; // -1: none
+  int block_slot[3], thread_slot, workers_slot; // -1: none
   int64_t smem_bytes, reg_bytes;  // reg_bytes: local arrays of a warp
   int cell_bytes;                 // of shared memory
   int threads, nwarps, nblocks;   // of a block; blocks of a cluster

@@ -195,6 +195,7 @@ void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source) {
     k->cluster[i] = source->cluster[i] > 0 ? source->cluster[i] : 1;
     k->grid[i] = emu_compile(&e->c, source->grid[i]);
     k->block_slot[i] = source->block[i] ? emu_bind(&e->c, source->block[i], true) : -1;
+  k->workers_slot = source->workers ? emu_bind(&e->c, source->workers, true) : -1;
   }
   if (source->thread) k->thread_slot = emu_bind(&e->c, source->thread, false);
   place_buffers(e, k);

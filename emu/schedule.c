@@ -268,6 +268,11 @@ void emu_run_kernel(Emu *e, const EKernel *k) {
   Val *scalars = e->m.uni;
   for (int i = 0; i < 3; i++) {
     grid[i] = emu_eval_int(&e->m, k->grid[i]);
+    if (i == 0 && k->workers_slot >= 0) {
+      int64_t most = (e->options->sms ? e->options->sms : EMU_SMS) / k->cluster[0] * k->cluster[0];
+      if (grid[0] > most) grid[0] = most < k->cluster[0] ? k->cluster[0] : most;
+      e->m.uni[k->workers_slot >> 1].i = grid[0];
+    }
     clusters[i] = grid[i] / k->cluster[i];
     if (grid[i] > 0 && grid[i] % k->cluster[i])
       EMU_FAIL(&e->m, k, DIAG_EMU_GRID, k->kernel->span, (long long)grid[i], k->cluster[i]);

@@ -60,6 +60,7 @@ typedef struct Layout Layout; // ir/layout.h
 
 typedef enum {
   VAR_BLOCK,  // hardware block index along `axis`
+  VAR_WORKERS, // number of blocks of a persistent kernel
   VAR_THREAD, // linear thread index in the block, 0 .. threads-1
   VAR_LOOP,
   VAR_LET,
@@ -342,6 +343,8 @@ struct Stmt {
     struct {
       Expr *cond;
       Stmt *yes, *no; // no may be NULL
+      bool roles; // yes: the consumers, threads below Kernel.threads; no: the producers behind
+                  // Both go on at once; a barrier of all threads in `yes` is over the consumers
     } branch;
     struct {
       Var *var;
@@ -370,6 +373,8 @@ Stmt *st_for(Arena *a, LoopKind kind, Var *v, Expr *min, Expr *extent, Stmt *bod
 Stmt *st_for_n(Arena *a, LoopKind kind, int nvars, Var **v, Expr **min, Expr **extent, Stmt *body,
                Span span);
 Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span);
+// A branch of roles: consumers where cond holds.
+Stmt *st_roles(Arena *a, Expr *cond, Stmt *consumers, Stmt *producers, Span span);
 Stmt *st_let(Arena *a, Var *v, Expr *value, Span span);
 Stmt *st_store(Arena *a, Buffer *b, Expr **idx, int n, Expr *value, Span span);
 Stmt *st_while(Arena *a, Expr *cond, Stmt *body, Span span);
@@ -435,6 +440,8 @@ typedef struct {
   Expr *grid[3];    // index expressions over sizes; 1 where unused
   int threads;
   Var *block[3];    // hardware block indices
+  Var *workers;     // not NULL: persistent, with as many blocks as run at once, at most grid[0]:
+                    // this is their number, and grid[1] and grid[2] are 1
   Var *thread;
   VEC(Buffer *) buffers; // shared, fragment and local ones, and views; in order of declaration
   Stmt *body;       // ST_BLOCK

@@ -73,7 +73,7 @@ static void print_loop(Printer *p, const Stmt *s, int indent) {
 }
 
 static void print_if(Printer *p, const Stmt *s, int indent) {
-  buf_puts(p->out, "if ");
+  buf_puts(p->out, s->u.branch.roles ? "roles " : "if ");
   print_expr(p, s->u.branch.cond, 0);
   print_block(p, s->u.branch.yes, indent);
   if (s->u.branch.no) {

@@ -168,6 +168,8 @@ static void kernel_items(Reader *r, Kernel *k) {
       blocks(r, k);
     } else if (read_accept(r, "thread")) {
       k->thread = kernel_var(r, VAR_THREAD, 0);
+    } else if (read_accept(r, "workers")) {
+      k->workers = kernel_var(r, VAR_WORKERS, 0);
     } else if (read_accept(r, "raster")) {
       raster(r, k);
     } else if (read_accept(r, "smem")) {

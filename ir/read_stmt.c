@@ -62,12 +62,14 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   return s;
 }
 
-static Stmt *branch(Reader *r, uint32_t lo) {
+static Stmt *branch(Reader *r, uint32_t lo, bool roles) {
   Expr *cond = read_expr(r, 0);
   Span span = read_since(r, lo);
   Stmt *yes = read_block(r);
   Stmt *no = read_accept(r, "else") ? read_block(r) : NULL;
-  return st_if(r->arena, cond, yes, no, read_span(r, span));
+  Stmt *s = st_if(r->arena, cond, yes, no, read_span(r, span));
+  s->u.branch.roles = roles;
+  return s;
 }
 
 static Stmt *while_loop(Reader *r, uint32_t lo) {
@@ -154,7 +156,8 @@ static Stmt *statement(Reader *r) {
     if (read_accept(r, loop_words[k])) return loop(r, (LoopKind)k, lo);
   }
   if (read_accept(r, "while")) return while_loop(r, lo);
-  if (read_accept(r, "if")) return branch(r, lo);
+  if (read_accept(r, "if")) return branch(r, lo, false);
+  if (read_accept(r, "roles")) return branch(r, lo, true);
   if (read_accept(r, "let")) return let(r, lo);
   if (read_accept(r, "block")) {
     Stmt *s = read_block(r);

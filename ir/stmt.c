@@ -62,6 +62,12 @@ Stmt *st_if(Arena *a, Expr *cond, Stmt *yes, Stmt *no, Span span) {
   return s;
 }
 
+Stmt *st_roles(Arena *a, Expr *cond, Stmt *consumers, Stmt *producers, Span span) {
+  Stmt *s = st_if(a, cond, consumers, producers, span);
+  s->u.branch.roles = true;
+  return s;
+}
+
 Stmt *st_let(Arena *a, Var *v, Expr *value, Span span) {
   Stmt *s = node(a, ST_LET, span);
   s->u.let.var = v;

@@ -196,7 +196,6 @@ void check_launch(Verify *v) {
   const Kernel *k = v->kernel;
   bool plain = !k->launch_threads && !k->min_blocks && kernel_cluster(k) == 1;
   if (plain) return;
-  if (k->level != LEVEL_THREAD) verify_fail(v, "a cluster or launch threads at tile level");
   if (k->launch_threads) within(v, "launch", k->launch_threads, k->threads, 1024);
   within(v, "blocks", k->min_blocks, 0, 32);
   within(v, "the number of blocks in a cluster", kernel_cluster(k), 1, 8);

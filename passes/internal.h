@@ -71,6 +71,7 @@ Expr *walk_expr(Arena *a, Expr *x, ExprMap f, void *ctx);
 Stmt *walk_block(Arena *a, Stmt *s); // s itself when a block, else a block that holds it
 void walk_own(Arena *a, Stmt *s);    // an op's regions become its own: they may be shared
 bool walk_has_load(const Expr *x);
+bool walk_reads(Arena *a, Stmt *s, const Buffer *b); // loads, not atomic updates
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 
 #endif

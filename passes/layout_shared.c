@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
-typedef enum { TILE_PLAIN, TILE_CHUNKS, TILE_SPREAD, TILE_CELLS } TileKind;
+typedef enum { TILE_PLAIN, TILE_CHUNKS, TILE_SPREAD, TILE_CELLS, TILE_DENSE } TileKind;
 
 typedef struct {
   PassCtx *c;
@@ -22,6 +22,11 @@ static void scan_gemm(Tiles *t, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
   const PlanGemm *plan = plan_gemm(t->c->plan, s);
   const Region *a = arg[0].region, *b = arg[1].region;
+  if (plan->wgmma) { // descriptors know the dense forms alone
+    want(t, a->buf, TILE_DENSE);
+    want(t, b->buf, TILE_DENSE);
+    return;
+  }
   bool a_rows = !arg[op_arg(OP_GEMM, "transa")].i, b_rows = arg[op_arg(OP_GEMM, "transb")].i;
   want(t, a->buf,
        a_rows || plan->pair_m || dt_bits(a->buf->dtype) == 16 ? TILE_CHUNKS : TILE_CELLS);
@@ -65,6 +70,7 @@ static Layout *choose(Arena *a, const Buffer *b, TileKind kind) {
     if (!ex_const(b->shape[d], &shape[d])) die("shared tile of run-time shape");
   if (kind == TILE_PLAIN || n < 2) return layout_linear(a, shape, n, bits);
   int64_t row = shape[n - 1] * bits / 8;
+  if (kind == TILE_DENSE) return plan_tma_layout(a, b);
   // Rows r of a warp's access, each two or four 32-byte pieces apart: pieces of 4 rows meet no
   // bank.
   if (bits == 32 && kind != TILE_CHUNKS)

@@ -114,14 +114,27 @@ static void lower_for(Lower *l, Stmt *s, Stmt *out) {
   st_add(l->arena, out, loop);
 }
 
+// What multiplies and stores, the consumers' branch or the whole kernel: descriptors before it, and
+// no block ends while its tiles are read.
+static Stmt *framed(Lower *l, Stmt *body) {
+  Stmt *all = st_block(l->arena, body->span);
+  st_add(l->arena, all, l->prologue);
+  st_add(l->arena, all, body);
+  lower_proxy_end(l, body->span, all);
+  l->prologue = st_block(l->arena, body->span);
+  l->stored.len = 0;
+  return all;
+}
+
 static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
   Expr *cond = lower_expr(l, s->u.branch.cond);
-  bool varying = !uniform_expr(l->uniform, s->u.branch.cond);
+  bool varying = !s->u.branch.roles && !uniform_expr(l->uniform, s->u.branch.cond);
   cond = width_drop_lane(l->arena, l->facts, cond, l->lane, l->width);
   int mark = facts_mark(l->facts);
   l->divergent += varying;
   facts_push_cond(l->facts, cond);
   Stmt *yes = lower_body(l, s->u.branch.yes), *no = NULL;
+  if (s->u.branch.roles) yes = framed(l, yes);
   facts_pop(l->facts, mark);
   if (s->u.branch.no) {
     facts_push_cond(l->facts, ex_un(l->arena, UN_NOT, cond));
@@ -129,13 +142,39 @@ static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
     facts_pop(l->facts, mark);
   }
   l->divergent -= varying;
-  st_add(l->arena, out, st_if(l->arena, cond, yes, no, s->span));
+  Stmt *both = st_if(l->arena, cond, yes, no, s->span);
+  both->u.branch.roles = s->u.branch.roles;
+  st_add(l->arena, out, both);
+}
+
+// An op of both levels: its regions become flat.
+static void lower_plain(Lower *l, Stmt *s, Stmt *out) {
+  const OpInfo *info = op_info(s->u.op.op);
+  Stmt *x = arena_copy(l->arena, s, sizeof *s);
+  for (int i = 0; i < info->nargs; i++) {
+    Arg *arg = &x->u.op.arg[i];
+    if (info->arg[i].kind == ARG_EXPR && arg->expr) arg->expr = lower_expr(l, arg->expr);
+    if (!arg_is_region(info->arg[i].kind) || !arg->region) continue;
+    const Region *r = arg->region;
+    Expr *idx[LOOP_MAX_DIMS * 2];
+    int64_t n, count = 1;
+    for (int d = 0; d < r->n; d++) {
+      if (!ex_const(r->extent[d], &n)) die("lower: %s of run-time extent", info->name);
+      count *= n;
+      idx[d] = lower_expr(l, r->min[d]);
+    }
+    arg->region = region_flat(l->arena, r->buf, lower_offset(l, r->buf, idx), (int)count);
+  }
+  st_add(l->arena, out, x);
 }
 
 static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   switch (s->u.op.op) {
   case OP_COPY: lower_async_copy(l, s, out); break;
-  case OP_GEMM: gemm_lower(l, s, out); break;
+  case OP_GEMM:
+    if (plan_gemm(l->c->plan, s)->wgmma) wgmma_lower(l, s, out);
+    else gemm_lower(l, s, out);
+    break;
   case OP_ATOMIC: lower_atomic(l, s, out); break;
   case OP_REDUCER_UPDATE: lower_update(l, s, out); break;
   case OP_SCAN: lower_scan(l, s, out); break;
@@ -147,16 +186,24 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_ATOMIC_VEC: lower_atomic_vec(l, s, out); break;
   case OP_PRINT: lower_print(l, s, out); break;
   case OP_ASSERT: lower_assert(l, s, out); break;
-  case OP_SYNC_WARP: break; // sync orders what threads of a warp share, as that of others
   case OP_REDUCER_FINALIZE: lower_finalize(l, s, out); break;
   case OP_SYNC:
+  case OP_SYNC_WARP:
   case OP_ASYNC_COMMIT:
   case OP_ASYNC_WAIT: st_add(l->arena, out, s); break;
+  case OP_MBAR_INIT:
+  case OP_MBAR_ARRIVE:
+  case OP_MBAR_ARRIVE_TX:
+  case OP_MBAR_WAIT:
+  case OP_FENCE_MBAR_INIT:
+  case OP_SETMAXNREG: lower_plain(l, s, out); break;
+  case OP_TILE_STORE: lower_tile_store(l, s, out); break;
+  case OP_TILE_LOAD: lower_tile_load(l, s, out); break;
   default: die("lower: op %s", op_info(s->u.op.op)->name);
   }
 }
 
-void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
+static void lower_one(Lower *l, Stmt *s, Stmt *out) {
   switch (s->kind) {
   case ST_BLOCK: {
     for (int i = 0; i < s->u.block.len; i++) lower_stmt(l, s->u.block.data[i], out);
@@ -182,6 +229,12 @@ void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
     break;
   }
   }
+}
+
+void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
+  lower_proxy_before(l, s, out);
+  lower_one(l, s, out);
+  lower_proxy_after(l, s, out);
 }
 
 /* ------------------------------------------------------------------ widths, decided on tile form
@@ -262,8 +315,10 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
     flatten(c->arena, k->buffers.data[i]);
   }
   Stmt *body = st_block(c->arena, k->span);
+  l.prologue = st_block(c->arena, k->span);
+  lower_proxy_scan(&l, k->body);
   lower_stmt(&l, k->body, body);
-  k->body = body;
+  k->body = framed(&l, body);
   k->level = LEVEL_THREAD;
   views_replace(c, k);
 }

@@ -90,6 +90,8 @@ typedef struct {
   int width;
 } LoopWidth;
 
+typedef VEC(const Buffer *) BufferVec;
+
 typedef struct {
   Program *program;
   Kernel *kernel;
@@ -101,6 +103,8 @@ typedef struct {
   VEC(LoopWidth) widths;
   Subst vars; // tile-level loop variables to thread-level expressions
   Expr *thread;
+  BufferVec fenced, stored; // shared tiles that the async proxy reads; that TMA stores read
+  Stmt *prologue; // what goes before the body of the threads that multiply
   int divergent; // enclosing branches and loops that threads may take differently
   // inside a parallel loop:
   Stmt *loop;
@@ -148,8 +152,25 @@ bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);
 bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy loop's body
 
+/* lower_tma.c */
+
+void lower_tile_load(Lower *l, Stmt *s, Stmt *out);
+void lower_tile_store(Lower *l, Stmt *s, Stmt *out);
+
+/* lower_proxy.c */
+
+void lower_proxy_scan(Lower *l, Stmt *body); // of a kernel at tile level
+// What goes before and after a statement that writes what the async proxy reads.
+void lower_proxy_before(Lower *l, Stmt *s, Stmt *out);
+void lower_proxy_after(Lower *l, Stmt *s, Stmt *out);
+void lower_proxy_end(Lower *l, Span span, Stmt *out); // of all that stores
+
 /* gemm.c */
 
 void gemm_lower(Lower *l, Stmt *s, Stmt *out);
+
+/* gemm_wgmma.c */
+
+void wgmma_lower(Lower *l, Stmt *s, Stmt *out);
 
 #endif

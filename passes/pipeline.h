@@ -1,4 +1,4 @@
-// What the files of the pipeline pass share.
+// What the files of the roles and pipeline passes share.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_PIPELINE_H
 #define TLC_PIPELINE_H
@@ -7,8 +7,33 @@
 
 /* pipeline_ring.c */
 
-// Gives every tile that an async copy of a loop with two or more stages fills a leading dimension,
-// the ring, and every access of it a slot. Runs before the loops are expanded.
+// A tile that a loop keeps several versions of, and the version that its accesses in there mean.
+typedef struct {
+  Buffer *buf;
+  const Stmt *loop;
+  int stages;
+  Expr *slot;
+} Ring;
+
+typedef VEC(Ring) RingVec; // one for each (loop, tile)
+
+// Gives the tiles a leading dimension, and every access of them a slot: that of the innermost loop
+// around with a ring of the tile, 0 outside.
+void rings_apply(PassCtx *c, Kernel *k, const RingVec *rings);
+// Rings of every tile that an async copy of a loop with two or more stages fills. Runs before the
+// loops are expanded.
 void pipeline_rings(PassCtx *c, Kernel *k);
+
+/* persist.c */
+
+typedef struct {
+  Var *block[3];
+  Expr *grid[3], *total;
+} Tiles;
+
+// The kernel becomes one of workers; its former grid and block indices are the result's.
+Tiles persist_open(Arena *a, Kernel *k);
+// body for every former block that is this worker's: tile = worker, worker + workers, ...
+Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body);
 
 #endif

@@ -7,17 +7,10 @@
 #include "passes/pipeline.h"
 
 typedef struct {
-  Buffer *buf;
-  const Stmt *loop;
-  int stages;
-  Expr *slot;
-} Ring;
-
-typedef struct {
   PassCtx *c;
   Arena *a;
-  VEC(Ring) rings;   // one for each (loop, tile)
-  VEC(Ring) current; // rings of the loops around the statement at hand, innermost last
+  RingVec rings;
+  RingVec current;   // rings of the loops around the statement at hand, innermost last
   const Stmt *skip;  // uses_outside: the loop not looked into
   const Buffer *buf;
   bool used;
@@ -164,8 +157,13 @@ static void grow(Rings *r, Buffer *b) {
 void pipeline_rings(PassCtx *c, Kernel *k) {
   Rings r = {.c = c, .a = c->arena};
   st_walk(k->body, collect, &r);
-  if (!r.rings.len) return;
   for (int i = 0; i < r.rings.len; i++) r.rings.data[i].slot = slot_of(&r, &r.rings.data[i], k);
+  rings_apply(c, k, &r.rings);
+}
+
+void rings_apply(PassCtx *c, Kernel *k, const RingVec *rings) {
+  Rings r = {.c = c, .a = c->arena, .rings = *rings};
+  if (!r.rings.len) return;
   index_stmt(&r, k->body);
   for (int i = 0; i < r.rings.len; i++) {
     bool seen = false;

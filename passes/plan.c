@@ -34,6 +34,7 @@ PlanCopy *plan_copy(const Plan *p, const Stmt *s) { return get(p, s); }
 PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return get(p, s); }
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
 PlanLoop *plan_loop(const Plan *p, const Stmt *s) { return get(p, s); }
+PlanRoles *plan_of_roles(const Plan *p, const Kernel *k) { return get(p, k); }
 void plan_set(Plan *p, const void *key, void *value) { map_set(p->map, key_of(key).text, value); }
 
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to) {
@@ -97,11 +98,19 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
     die("a gemm that check should have refused");
   g->pair_m = pairs(a, arg[op_arg(OP_GEMM, "transa")].i, g->K);
   g->pair_n = pairs(b, !arg[op_arg(OP_GEMM, "transb")].i, g->K) && g->N / g->warps_n % 16 == 0;
+  plan_wgmma(p->c, p->kernel, s, g);
   agree_on_pairs(p, s, g);
   plan_set(p->c->plan, s, g);
   vec_push(p->c->arena, &p->gemms, s);
   plan_tile(p, a, true);
   plan_tile(p, b, true);
+  if (g->wgmma) {
+    diag_remark(p->c->diags, s->span, "gemm",
+                "%dx%dx%d: wgmma m64n%dk%d %s -> %s on %d x %d warpgroups, each %d x %d", g->M,
+                g->N, g->K, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
+                g->M / g->warps_m, g->N / g->warps_n);
+    return;
+  }
   diag_remark(p->c->diags, s->span, "gemm",
               "%dx%dx%d: mma.sync m%dn%dk%d %s -> %s on %d x %d warps, each %d x %d", g->M, g->N,
               g->K, g->m, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
@@ -115,6 +124,8 @@ static void plan_stmt(void *ctx, Stmt *s) {
   if (s->u.op.op != OP_COPY) return;
   plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  if (pass_flag(p->c, "tma-store", 1) && !plan_tma_store_why(p->c, p->facts, p->kernel, s))
+    plan_copy(p->c->plan, s)->store = true;
   if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
   if (dst->buf->scope == SC_FRAGMENT) plan_tile(p, src, false);
 }
@@ -152,6 +163,7 @@ void pass_plan(Program *p, PassCtx *c) {
     Planner pl = {.program = p, .kernel = k, .c = c, .facts = facts_new(c->arena, p, k)};
     walk_facts(c->arena, pl.facts, k->body, plan_stmt, &pl);
     walk_facts(c->arena, pl.facts, k->body, plan_loops, &pl);
+    plan_roles(c, pl.facts, p, k);
     walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);
     remark_tiles(&pl);
   }

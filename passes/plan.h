@@ -14,12 +14,15 @@ typedef struct {
                    // last dimension of the shared side): 16, 8, 4, 2 or 1
   uint32_t guard;  // bit d: dimension d of the global region may leave the tensor
   const char *why; // why not async, for remarks; NULL when async
+  bool store;      // from a shared tile to a tensor by TMA
+  int channel;     // the producer's, by TMA: PlanLoop.channel[channel - 1]; 0: the block's own
 } PlanCopy;
 
 // One gemm as a grid of warps over mma.sync tiles. Warp w: row w % warps_m, column w / warps_m.
 // With warps_m * warps_n == threads / 32. A warp's C block is M / warps_m by N / warps_n.
 typedef struct {
-  int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32
+  bool wgmma;  // by warpgroups: warps_m and warps_n count those
+  int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32; of one wgmma: 64, 8..256 and the same
   int M, N, K; // the whole gemm; K need not be a multiple of k
   int warps_m, warps_n;
   DType ab, c; // operand type as multiplied (float32 becomes tfloat32) and accumulator's
@@ -37,10 +40,25 @@ typedef struct {
   bool gemm_operand; // read by ldmatrix or as an mma operand
 } PlanBuffer;
 
+enum { PLAN_CHANNELS = 8 };
+
+// Tiles of a loop that a producer fills together: positions in the loop's body of the statements
+// that use them first and last.
+typedef struct {
+  int first, last;
+} PlanChannel;
+
 typedef struct {
   int stages; // depth of the rings; 0 or 1: no ring
   int copies; // how many copies are async
+  int channels, depth; // between producer and consumers, each a ring of `depth`; 0: none
+  PlanChannel channel[PLAN_CHANNELS];
 } PlanLoop;
+
+// Of a kernel with a producer warpgroup behind its own threads: registers of a thread of either.
+typedef struct {
+  int producer_regs, consumer_regs;
+} PlanRoles;
 
 typedef struct Plan Plan; // PassCtx.plan
 
@@ -50,8 +68,14 @@ PlanCopy *plan_copy(const Plan *p, const Stmt *copy); // NULL when not planned
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
 PlanLoop *plan_loop(const Plan *p, const Stmt *loop);
+PlanRoles *plan_of_roles(const Plan *p, const Kernel *k); // NULL: all threads do the same
 void plan_set(Plan *p, const void *key, void *value);       // adds or replaces
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a copied statement
+
+/* plan_tma.c */
+
+// The dense layout of a shared tile that TMA boxes fill: swizzled where its rows allow.
+Layout *plan_tma_layout(Arena *a, const Buffer *b);
 
 /* plan_gemm.c: used by check too */
 

@@ -20,4 +20,24 @@ void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan
 // planned.
 void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop);
 
+// Why the copy at position `at` of the loop's body must not run ahead of its iteration; NULL: it
+// may.
+const char *plan_in_order_why(PassCtx *c, Stmt *loop, int at);
+
+/* plan_tma.c */
+
+// Why no TMA box carries the copy; NULL: it can. The copy must be planned.
+const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy);
+// The same of a store from a shared tile.
+const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy);
+
+/* plan_wgmma.c */
+
+// Makes the planned gemm one of wgmma, where the target has it and the operands allow.
+void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
+
+/* plan_roles.c */
+
+void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k);
+
 #endif

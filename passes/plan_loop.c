@@ -60,6 +60,11 @@ static const char *why_in_order(Test *t, const Stmt *copy) {
   return t->why;
 }
 
+const char *plan_in_order_why(PassCtx *c, Stmt *loop, int at) {
+  Test t = {.c = c, .loop = loop, .body = loop->u.loop.body, .at = at};
+  return why_in_order(&t, loop->u.loop.body->u.block.data[at]);
+}
+
 static int depth_asked(PassCtx *c, Facts *f, const Stmt *loop) {
   int64_t stages = pass_flag(c, "stages", loop->u.loop.num_stages), trips;
   if (loop->u.loop.num_stages == 0 || loop->u.loop.cond) stages = 0;

@@ -11,6 +11,7 @@ typedef struct {
   int64_t bytes;
   int align;
   int first, last; // program positions; first > last: never accessed
+  bool all_along;  // whatever the positions: the producers run beside the program
 } Life;
 
 typedef struct {
@@ -18,6 +19,7 @@ typedef struct {
   VEC(Life) lives;
   int position;
   int outer_begin; // position where the outermost loop around here began; -1 outside loops
+  bool producers;  // inside their branch: what they touch lives all along
 } Scan;
 
 static void touch(void *ctx, const Access *acc) {
@@ -27,6 +29,7 @@ static void touch(void *ctx, const Access *acc) {
     if (l->buf != acc->region.buf) continue;
     int at = s->outer_begin >= 0 ? s->outer_begin : s->position;
     if (l->first > l->last) l->first = at;
+    if (s->producers) l->all_along = true;
     l->last = s->position; // all tiles of a loop meet at its beginning, which is enough
   }
 }
@@ -42,7 +45,10 @@ static void scan(Scan *s, Stmt *x) {
   if (x->kind == ST_FOR) scan(s, x->u.loop.body);
   if (x->kind == ST_IF) {
     scan(s, x->u.branch.yes);
+    bool was = s->producers;
+    s->producers = was || x->u.branch.roles;
     scan(s, x->u.branch.no);
+    s->producers = was;
   }
   if (outermost) s->outer_begin = -1;
 }
@@ -56,6 +62,7 @@ static int by_size(const void *pa, const void *pb) {
 }
 
 static bool meet(const Life *a, const Life *b) {
+  if (a->all_along || b->all_along) return true;
   return a->first <= b->last && b->first <= a->last;
 }
 
@@ -117,7 +124,7 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
     if (b->scope != SC_SHARED) continue;
     int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
     int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
-    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0}));
+    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false}));
   }
   scan(&s, k->body);
   Life **order = NEWN(c->arena, Life *, s.lives.len);

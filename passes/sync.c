@@ -5,11 +5,14 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
+enum { CONSUMERS_BARRIER = 1 };
+
 // First path entry that only some threads enter (or that they repeat unequally); -1: none.
 static int divergent(const Sync *s, const Pending *p) {
   for (int i = 0; i < p->npath - 1; i++) {
     const Stmt *x = p->path[i];
-    if (x->kind == ST_IF && !uniform_expr(s->uniform, x->u.branch.cond)) return i;
+    if (x->kind == ST_IF && !x->u.branch.roles && !uniform_expr(s->uniform, x->u.branch.cond))
+      return i;
     if (x->kind != ST_FOR) continue;
     if (!uniform_expr(s->uniform, x->u.loop.min[0]) ||
         !uniform_expr(s->uniform, x->u.loop.extent[0]) || !uniform_expr(s->uniform, x->u.loop.cond))
@@ -32,7 +35,10 @@ static void put_wait(Sync *s, Stmt *parent, Stmt *x) {
 static void put_barrier(Sync *s, Stmt *parent, Stmt *x, int at) {
   // Right after a wait rather than late: a barrier there serves what the iteration issues next,
   // too.
-  if (s->from->waited && s->from->path[at - 1] == parent) x = sync_next(parent, s->from->path[at]);
+  if (s->from->waited && s->from->path[at - 1] == parent) {
+    x = sync_next(parent, s->from->path[at]);
+    while (x && x->kind == ST_OP && x->u.op.op == OP_FENCE_PROXY) x = sync_next(parent, x);
+  }
   Stmt *b = st_op(s->a, OP_SYNC, s->to->span);
   sync_insert(s->a, parent, x, b);
   vec_push(s->a, &s->placed, b);
@@ -89,6 +95,22 @@ static void remark(Sync *s, int own) {
       diag_remark(s->c->diags, s->placed.data[i]->span, "sync", "a barrier before this");
 }
 
+// Barriers among the consumers alone get a number of their own.
+static Stmt *name_barriers(Sync *s, Stmt *x, bool consumers) {
+  if (!x) return NULL;
+  if (x->kind == ST_BLOCK)
+    for (int i = 0; i < x->u.block.len; i++)
+      x->u.block.data[i] = name_barriers(s, x->u.block.data[i], consumers);
+  if (x->kind == ST_FOR) x->u.loop.body = name_barriers(s, x->u.loop.body, consumers);
+  if (x->kind == ST_IF) {
+    x->u.branch.yes = name_barriers(s, x->u.branch.yes, consumers || x->u.branch.roles);
+    x->u.branch.no = name_barriers(s, x->u.branch.no, consumers);
+  }
+  if (!consumers || x->kind != ST_OP || x->u.op.op != OP_SYNC) return x;
+  return st_op(s->a, OP_BAR_SYNC, x->span, ex_int(s->a, DT_I32, CONSUMERS_BARRIER),
+               (int64_t)s->kernel->threads);
+}
+
 static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
   Var *other = var_new(a, "other", k->thread->type, VAR_THREAD, NO_SPAN);
@@ -100,6 +122,7 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   st_walk(k->body, count, &size);
   s.max_steps = 100 + 10 * size.statements;
   if (sync_run(&s)) remark(&s, size.barriers);
+  k->body = name_barriers(&s, k->body, false);
 }
 
 void pass_sync(Program *p, PassCtx *c) {

@@ -388,7 +388,21 @@ static void visit_for(Sync *s, Stmt *x) {
   if (!s->loops && !s->from) prune(s, x, &entry);
 }
 
+// The producers' accesses are ordered by their channels; barriers inside are the consumers' own.
+static void visit_roles(Sync *s, Stmt *x) {
+  int mark = facts_mark(s->facts), n = s->conds.len;
+  facts_push_cond(s->facts, x->u.branch.cond);
+  vec_push(s->a, &s->conds, x->u.branch.cond);
+  visit(s, x->u.branch.yes);
+  s->conds.len = n;
+  facts_pop(s->facts, mark);
+}
+
 static void visit_if(Sync *s, Stmt *x) {
+  if (x->u.branch.roles) {
+    visit_roles(s, x);
+    return;
+  }
   visit_accesses(s, x);
   Expr *cond = subst_expr(&s->lets, x->u.branch.cond);
   State entry = copy_state(s, &s->state);
@@ -422,7 +436,7 @@ typedef struct {
 static void fixed_node(void *ctx, Expr *x) {
   Fixed *f = ctx;
   if (x->kind == EX_LOAD) f->varies = true;
-  if (x->kind != EX_VAR || x->u.var->kind == VAR_BLOCK) return;
+  if (x->kind != EX_VAR || x->u.var->kind == VAR_BLOCK || x->u.var->kind == VAR_WORKERS) return;
   if (x->u.var->kind == VAR_SIZE || x->u.var->kind == VAR_SCALAR) return;
   for (int i = 0; i < f->s->fixed.len; i++)
     if (f->s->fixed.data[i] == x->u.var) return;

@@ -113,7 +113,7 @@ static void visit(Uniform *u, Stmt *s) {
     break;
   case ST_FOR: visit_loop(u, s); break;
   case ST_IF: {
-    bool varying = !uniform_expr(u, s->u.branch.cond);
+    bool varying = !s->u.branch.roles && !uniform_expr(u, s->u.branch.cond);
     u->varying_depth += varying;
     visit(u, s->u.branch.yes);
     visit(u, s->u.branch.no);

@@ -140,13 +140,13 @@ bool walk_has_load(const Expr *x) {
 typedef struct {
   Arena *arena;
   const Buffer *buf;
-  bool writes_only, found;
+  bool reads_only, writes_only, found;
 } Touch;
 
 static void touch_access(void *ctx, const Access *acc) {
   Touch *t = ctx;
-  if (buf_root(acc->region.buf) == buf_root(t->buf) && (!t->writes_only || acc->mode != ACC_READ))
-    t->found = true;
+  bool other = acc->mode == ACC_READ ? t->writes_only : t->reads_only;
+  if (buf_root(acc->region.buf) == buf_root(t->buf) && !other) t->found = true;
 }
 
 static void touch_stmt(void *ctx, Stmt *s) {
@@ -155,7 +155,13 @@ static void touch_stmt(void *ctx, Stmt *s) {
 }
 
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only) {
-  Touch t = {a, b, writes_only, false};
+  Touch t = {.arena = a, .buf = b, .writes_only = writes_only};
+  st_walk(s, touch_stmt, &t);
+  return t.found;
+}
+
+bool walk_reads(Arena *a, Stmt *s, const Buffer *b) {
+  Touch t = {.arena = a, .buf = b, .reads_only = true};
   st_walk(s, touch_stmt, &t);
   return t.found;
 }

@@ -1,0 +1,155 @@
+// Tiles by TMA: a tensor map for each (tensor, box), and one tensor copy for every box of the tile:
+// a panel of the swizzle's width by at most 256 rows, for each leading index.
+// SPDX-License-Identifier: MIT
+#include "passes/lower.h"
+
+enum { BOX_MOST = 256 };
+
+typedef struct {
+  Lower *l;
+  Span span;
+  const Region *in, *on;       // of the tensor and of the tile
+  const Buffer *tensor, *tile; // as at tile level
+  Buffer *map;
+  Region *bar;       // NULL: a store
+  int dim[MAP_RANK]; // of the tensor, for each of the tile's last dimensions; -1: it walks none
+  int lead;          // leading dimensions of the tile, over which copies repeat
+  int64_t rows, cols, box_rows, box_cols;
+  int row_dim; // of the tensor; -1: the tile has one row
+} Boxes;
+
+static Expr *num(const Boxes *t, int64_t v) { return ex_index(t->l->arena, v); }
+
+static bool same_map(const Buffer *x, const TensorMap *m) {
+  if (x->scope != SC_MAP || x->map->of != m->of || x->map->swizzle != m->swizzle) return false;
+  for (int i = 0; i < MAP_RANK; i++)
+    if (x->map->box[i] != m->box[i]) return false;
+  return true;
+}
+
+// The kernel's map of the tensor with this box; made when it is new.
+static Buffer *map_of(Boxes *t) {
+  Lower *l = t->l;
+  Arena *a = l->arena;
+  const Buffer *b = t->tensor;
+  const Layout *lay = t->tile->layout;
+  TensorMap *m = NEW(a, TensorMap);
+  *m = (TensorMap){.of = t->in->buf, .swizzle = lay->swizzle ? 16 << lay->swizzle : 0, .l2 = 128};
+  for (int i = 0; i < MAP_RANK; i++) m->box[i] = m->step[i] = 1;
+  m->box[b->ndim - 1] = (int)t->box_cols;
+  if (t->row_dim >= 0) m->box[t->row_dim] = (int)t->box_rows;
+  for (int i = 0; i < l->kernel->buffers.len; i++)
+    if (same_map(l->kernel->buffers.data[i], m)) return l->kernel->buffers.data[i];
+  const char *name = arena_printf(a, "%s_map", b->name);
+  Buffer *map = buf_new(a, name, b->dtype, SC_MAP, b->shape, b->ndim, b->span);
+  map->strides = b->strides;
+  map->map = m;
+  vec_push(a, &l->kernel->buffers, map);
+  return map;
+}
+
+// The most rows of a box that divide them: all, or a multiple of the swizzle's eight.
+static int64_t rows_of_box(int64_t rows) {
+  int64_t n = rows < BOX_MOST ? rows : BOX_MOST;
+  while (n > 1 && (rows % n || (n < rows && n % 8))) n--;
+  return n;
+}
+
+// Pairs the dimensions that both sides walk, innermost first.
+static void pair_dims(Boxes *t) {
+  int walked[MAP_RANK], n = 0;
+  for (int d = 0; d < t->in->n; d++)
+    if (!ex_is(t->in->extent[d], 1)) walked[n++] = d;
+  for (int i = 0; i < MAP_RANK; i++) {
+    int d = t->on->n - 1 - i;
+    bool walks = d >= 0 && !ex_is(t->on->extent[d], 1) && n > 0;
+    t->dim[MAP_RANK - 1 - i] = walks ? walked[--n] : -1;
+  }
+}
+
+static void geometry(Boxes *t) {
+  const Buffer *tile = t->tile;
+  LayoutMatrix m;
+  pair_dims(t);
+  t->lead = tile->ndim > 2 ? tile->ndim - 2 : 0;
+  t->rows = 1;
+  ex_const(t->on->extent[tile->ndim - 1], &t->cols);
+  if (tile->ndim > 1) ex_const(t->on->extent[tile->ndim - 2], &t->rows); // a ring's: 1
+  t->row_dim = tile->ndim > 1 ? t->dim[MAP_RANK - 2] : -1;
+  t->box_cols = t->cols;
+  if (tile->layout->swizzle) {
+    if (!layout_matrix(tile->layout, &m)) die("TMA of a tile without rows");
+    t->box_cols = m.width;
+  }
+  t->box_rows = t->row_dim < 0 ? 1 : rows_of_box(t->rows);
+}
+
+static int tensor_dim(const Boxes *t, int d) {
+  int i = d - (t->on->n - MAP_RANK);
+  return i >= 0 ? t->dim[i] : -1;
+}
+
+static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stmt *out) {
+  Lower *l = t->l;
+  Arena *a = l->arena;
+  int n = t->in->n, dn = t->on->n;
+  Expr *at[LOOP_MAX_DIMS * 2], *idx[LOOP_MAX_DIMS * 2], *box[MAP_RANK];
+  for (int d = 0; d < n; d++) {
+    at[d] = lower_expr(l, t->in->min[d]);
+    box[d] = num(t, t->map->map->box[d]);
+  }
+  for (int d = 0; d < dn; d++) {
+    int64_t more = d == dn - 1 ? col : d == dn - 2 ? row : lead[d];
+    int dim = tensor_dim(t, d);
+    idx[d] = ex_add(a, lower_expr(l, t->on->min[d]), num(t, more));
+    if (dim >= 0) at[dim] = ex_add(a, at[dim], num(t, more));
+  }
+  for (int d = 0; d < n; d++) at[d] = lower_simplify(l, at[d]);
+  Expr *where = lower_simplify(l, lower_offset(l, t->on->buf, idx));
+  Region *tensor = region_new(a, t->map, at, box);
+  Region *tile = region_flat(a, t->on->buf, where, (int)(t->box_rows * t->box_cols));
+  st_add(a, out,
+         t->bar ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, NULL, (int64_t)0)
+                : st_op(a, OP_TMA_STORE, t->span, tile, tensor, (int64_t)0));
+}
+
+// Every combination of the leading indices that the copy walks, one after the other.
+static void each_lead(Boxes *t, int d, int64_t *lead, Stmt *out) {
+  int64_t n = 1;
+  if (d < t->lead) {
+    ex_const(t->on->extent[d], &n);
+    for (lead[d] = 0; lead[d] < n; lead[d]++) each_lead(t, d + 1, lead, out);
+    return;
+  }
+  for (int64_t c = 0; c < t->cols; c += t->box_cols)
+    for (int64_t r = 0; r < t->rows; r += t->box_rows) one_box(t, lead, c, r, out);
+}
+
+static void boxes(Boxes *t, Stmt *out) {
+  int64_t lead[LOOP_MAX_DIMS * 2];
+  t->tensor = lower_form(t->l, t->in->buf);
+  t->tile = lower_form(t->l, t->on->buf);
+  geometry(t);
+  t->map = map_of(t);
+  each_lead(t, 0, lead, out);
+}
+
+void lower_tile_load(Lower *l, Stmt *s, Stmt *out) {
+  Boxes t = {.l = l, .span = s->span, .in = s->u.op.arg[0].region, .on = s->u.op.arg[1].region};
+  const Region *bar = s->u.op.arg[2].region;
+  Expr *at = lower_expr(l, bar->min[0]);
+  t.bar = region_flat(l->arena, bar->buf, lower_offset(l, bar->buf, &at), 1);
+  boxes(&t, out);
+}
+
+// By thread 0, which waits for its last store where the tile is written next (lower_proxy.c).
+void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
+  Arena *a = l->arena;
+  Boxes t = {.l = l, .span = s->span, .on = s->u.op.arg[0].region, .in = s->u.op.arg[1].region};
+  Stmt *body = st_block(a, s->span);
+  boxes(&t, body);
+  st_add(a, body, st_op(a, OP_BULK_COMMIT, s->span));
+  if (s->u.op.arg[2].i) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, (int64_t)0));
+  Expr *first = ex_bin(a, BIN_EQ, l->thread, ex_index(a, 0));
+  st_add(a, out, st_if(a, first, body, NULL, s->span));
+}

@@ -1,0 +1,212 @@
+// Warp specialisation: which loops get their tiles from a producer. A producer runs the kernel's
+// control flow again, without what the consumers compute: every loop, condition and address around
+// the copies must be the same for all threads, and known without the consumers' results.
+// SPDX-License-Identifier: MIT
+#include "ir/layout.h"
+#include "passes/plan_internal.h"
+
+typedef struct {
+  PassCtx *c;
+  Facts *facts;
+  Program *program;
+  Kernel *kernel;
+  Uniform *uniform;
+  VEC(const Var *) opaque; // lets that only the consumers can evaluate
+  const Stmt *skip;
+  const Buffer *buf;
+  bool used;
+  int loops; // with channels
+} Roles;
+
+static bool consumers_own(const Roles *r, const Buffer *b) {
+  if (b->scope != SC_GLOBAL) return true;
+  return walk_touches(r->c->arena, r->kernel->body, b, true);
+}
+
+typedef struct {
+  const Roles *r;
+  bool no;
+} Query;
+
+static void query_node(void *ctx, Expr *x) {
+  Query *q = ctx;
+  if (x->kind == EX_LOAD && consumers_own(q->r, x->u.load.buf)) q->no = true;
+  if (x->kind != EX_VAR) return;
+  if (x->u.var->kind == VAR_THREAD) q->no = true;
+  for (int i = 0; i < q->r->opaque.len; i++)
+    if (q->r->opaque.data[i] == x->u.var) q->no = true;
+}
+
+static bool repeatable(const Roles *r, Expr *x) {
+  Query q = {r, false};
+  ex_walk(x, query_node, &q);
+  return !q.no;
+}
+
+static void note_let(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  if (s->kind == ST_LET && !repeatable(r, s->u.let.value))
+    vec_push(r->c->arena, &r->opaque, s->u.let.var);
+}
+
+static void note_access(void *ctx, const Access *acc) {
+  Roles *r = ctx;
+  if (buf_root(acc->region.buf) == r->buf) r->used = true;
+}
+
+static void uses_outside(Roles *r, Stmt *s) {
+  if (!s || s == r->skip) return;
+  st_accesses(r->c->arena, s, note_access, r);
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) uses_outside(r, s->u.block.data[i]);
+  if (s->kind == ST_FOR) uses_outside(r, s->u.loop.body);
+  if (s->kind == ST_IF) {
+    uses_outside(r, s->u.branch.yes);
+    uses_outside(r, s->u.branch.no);
+  }
+}
+
+static const char *copy_why(Roles *r, Stmt *loop, int at) {
+  Stmt *body = loop->u.loop.body, *s = body->u.block.data[at];
+  const char *why = plan_tma_why(r->c, r->facts, s);
+  if (!why) why = plan_in_order_why(r->c, loop, at);
+  if (why) return why;
+  const Region *src = s->u.op.arg[0].region;
+  for (int d = 0; d < src->n; d++)
+    if (!repeatable(r, src->min[d])) return "its address is computed by the consumers";
+  r->skip = loop;
+  r->buf = s->u.op.arg[1].region->buf;
+  r->used = false;
+  uses_outside(r, r->kernel->body);
+  return r->used ? arena_printf(r->c->arena, "%s is used outside the loop", r->buf->name) : NULL;
+}
+
+// The position in the loop's body of the first or the last other statement that uses the tile.
+static int use_of(Roles *r, const Stmt *body, int copy, bool last) {
+  const Buffer *b = body->u.block.data[copy]->u.op.arg[1].region->buf;
+  int at = -1;
+  for (int i = 0; i < body->u.block.len && (last || at < 0); i++)
+    if (i != copy && walk_touches(r->c->arena, body->u.block.data[i], b, false)) at = i;
+  return at;
+}
+
+// Copies whose tiles are first used by the same statement arrive together.
+static void plan_channels(Roles *r, Stmt *loop, PlanLoop *plan) {
+  Stmt *body = loop->u.loop.body;
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
+    if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
+    PlanCopy *copy = plan_copy(r->c->plan, s);
+    const char *why = copy_why(r, loop, i);
+    int first = why ? -1 : use_of(r, body, i, false), last = why ? -1 : use_of(r, body, i, true);
+    if (first < 0) {
+      if (why && s->u.op.arg[0].region->buf->scope == SC_GLOBAL)
+        diag_remark(r->c->diags, s->span, "copy", "not by TMA: %s", why);
+      continue;
+    }
+    int ch = 0;
+    while (ch < plan->channels && plan->channel[ch].first != first) ch++;
+    if (ch == PLAN_CHANNELS) continue;
+    if (ch == plan->channels) plan->channel[plan->channels++] = (PlanChannel){first, last};
+    if (last > plan->channel[ch].last) plan->channel[ch].last = last;
+    copy->channel = ch + 1;
+  }
+}
+
+// The loop runs in order for the consumers: what else it copies waits for its turn.
+static void keep_others_in_order(Roles *r, Stmt *loop, PlanLoop *plan) {
+  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
+    Stmt *s = loop->u.loop.body->u.block.data[i];
+    if (s->kind == ST_OP && s->u.op.op == OP_COPY) plan_copy(r->c->plan, s)->async = false;
+  }
+  plan->copies = 0;
+  plan->depth = plan->stages;
+  r->loops++;
+}
+
+// Loops with copies for the producer; the path to each must be one it can follow.
+static void find_loops(Roles *r, Stmt *s, bool follows) {
+  if (!s) return;
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) find_loops(r, s->u.block.data[i], follows);
+  if (s->kind == ST_IF) {
+    bool can = follows && repeatable(r, s->u.branch.cond);
+    find_loops(r, s->u.branch.yes, can);
+    find_loops(r, s->u.branch.no, can);
+  }
+  if (s->kind != ST_FOR || s->u.loop.loop == LOOP_PARALLEL) return;
+  bool can = follows && s->u.loop.nvars == 1 && repeatable(r, s->u.loop.min[0]) &&
+             repeatable(r, s->u.loop.extent[0]);
+  PlanLoop *plan = plan_loop(r->c->plan, s);
+  if (can && s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0)
+    plan_channels(r, s, plan);
+  if (plan && plan->channels) keep_others_in_order(r, s, plan);
+  else find_loops(r, s->u.loop.body, can);
+}
+
+/* depths: as many stages as shared memory holds */
+
+enum { DEPTH_MOST = 8 };
+
+typedef struct {
+  Roles *r;
+  int64_t stage, other; // bytes: of a stage of all channels; of the tiles beside them
+  int asked;
+  PlanLoop *loop;
+} Depth;
+
+static int64_t tile_bytes(Arena *a, const Buffer *b) {
+  int64_t align = 1024, bytes = layout_bytes(plan_tma_layout(a, b));
+  return (bytes + align - 1) / align * align;
+}
+
+static void add_stage(void *ctx, Stmt *s) {
+  Depth *d = ctx;
+  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(d->r->c->plan, s) : NULL;
+  if (plan && plan->channels) d->loop = plan;
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(d->r->c->plan, s)->channel) return;
+  int64_t bytes = tile_bytes(d->r->c->arena, s->u.op.arg[1].region->buf);
+  d->stage += bytes;
+  d->other -= bytes;
+}
+
+static void fill_depths(Roles *r) {
+  Depth d = {.r = r};
+  for (int i = 0; i < r->kernel->buffers.len; i++) {
+    const Buffer *b = r->kernel->buffers.data[i];
+    if (b->scope == SC_SHARED && !b->base) d.other += tile_bytes(r->c->arena, b);
+  }
+  st_walk(r->kernel->body, add_stage, &d);
+  if (r->loops != 1) return;
+  int64_t fits = (r->c->target->max_smem_block - d.other - 1024) / d.stage;
+  if (fits > DEPTH_MOST) fits = DEPTH_MOST;
+  if (fits > d.loop->depth) d.loop->depth = (int)fits;
+}
+
+static int registers_of(const Kernel *k, bool producer) {
+  int groups = k->threads / 128;
+  int own = groups <= 2 ? 40 : groups == 3 ? 32 : 24;
+  if (producer) return own;
+  int left = (512 - own) / groups / 8 * 8;
+  return left > 240 ? 240 : left;
+}
+
+void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
+  if (!c->target->bulk || !pass_flag(c, "warp-specialize", 1)) return;
+  Roles r = {.c = c, .facts = f, .program = p, .kernel = k};
+  st_walk(k->body, note_let, &r);
+  if (k->threads % 128 || k->threads + 128 > c->target->max_threads) {
+    diag_remark(c->diags, k->span, "roles",
+                "no producer: %d threads are no whole warpgroups that "
+                "leave room for one more",
+                k->threads);
+    return;
+  }
+  find_loops(&r, k->body, true);
+  if (!r.loops) return;
+  if (!pass_flag(c, "stages", 0)) fill_depths(&r);
+  PlanRoles *roles = NEW(c->arena, PlanRoles);
+  roles->producer_regs = registers_of(k, true);
+  roles->consumer_regs = registers_of(k, false);
+  plan_set(c->plan, k, roles);
+}

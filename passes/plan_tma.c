@@ -1,0 +1,118 @@
+// Which copies TMA can carry: boxes of a tensor into a dense tile of shared memory. What it needs
+// of a tensor (PTX ISA, "Tensors"; cuTensorMapEncodeTiled): at most five dimensions, the innermost
+// contiguous, the base and every other stride multiples of 16 bytes.
+// SPDX-License-Identifier: MIT
+#include "ir/layout.h"
+#include "passes/plan_internal.h"
+
+static const char *tensor_why(PassCtx *c, Facts *f, const Buffer *b) {
+  Arena *a = c->arena;
+  int bytes = dt_bits(b->dtype) / 8;
+  if (b->base) return arena_printf(a, "%s is a view", b->name);
+  if (b->ndim > MAP_RANK)
+    return arena_printf(a, "%s has %d dimensions, more than %d", b->name, b->ndim, MAP_RANK);
+  if (b->align % 16)
+    return arena_printf(a, "%s is declared aligned to %d bytes", b->name, b->align);
+  if (!ex_is(facts_simplify(f, plan_stride(a, b, b->ndim - 1)), 1))
+    return arena_printf(a, "the innermost extent of %s is not contiguous", b->name);
+  for (int d = 0; d < b->ndim - 1; d++) {
+    Expr *stride = ex_mul(a, plan_stride(a, b, d), ex_index(a, bytes));
+    if (facts_divisor(f, stride) % 16)
+      return arena_printf(a,
+                          "not proved: the stride of dimension %d of %s, %s bytes, is a multiple "
+                          "of 16",
+                          d, b->name, ir_expr_str(a, stride));
+  }
+  return NULL;
+}
+
+// The dimensions that a region walks; false when there are more than a map has.
+static int walked(const Region *r, int *dim) {
+  int n = 0;
+  for (int d = 0; d < r->n; d++)
+    if (!ex_is(r->extent[d], 1)) {
+      if (n == MAP_RANK) return -1;
+      dim[n++] = d;
+    }
+  return n;
+}
+
+static bool whole(const Region *r) {
+  for (int d = 0; d < r->n; d++)
+    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
+  return true;
+}
+
+static const char *tile_why(PassCtx *c, const Region *src, const Region *dst) {
+  Arena *a = c->arena;
+  int sd[MAP_RANK], dd[MAP_RANK], n = walked(src, sd), m = walked(dst, dd);
+  int64_t cols, bits = dt_bits(dst->buf->dtype);
+  if (n < 1 || n != m || sd[n - 1] != src->n - 1 || dd[m - 1] != dst->n - 1)
+    return arena_printf(a, "the rows of %s are not the innermost extent of %s", dst->buf->name,
+                        src->buf->name);
+  if (!whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
+  for (int d = 0; d < dst->n; d++)
+    if (!ex_const(dst->extent[d], &cols)) return "its extents are not constants";
+  if (cols * bits % 128)
+    return arena_printf(a, "a row of %s, %lld bytes, is no multiple of 16", dst->buf->name,
+                        (long long)(cols * bits / 8));
+  Layout *dense = plan_tma_layout(a, dst->buf);
+  if (dst->buf->layout && !layout_equal(dst->buf->layout, dense))
+    return arena_printf(a, "the layout of %s is annotated", dst->buf->name);
+  if (!dense->swizzle && cols > 256)
+    return arena_printf(a, "a row of %s has more than 256 elements", dst->buf->name);
+  return NULL;
+}
+
+Layout *plan_tma_layout(Arena *a, const Buffer *b) {
+  int64_t shape[16];
+  int n = b->ndim, bits = dt_bits(b->dtype);
+  if (n > 16) die("a tile of %d dimensions", n);
+  for (int d = 0; d < n; d++)
+    if (!ex_const(b->shape[d], &shape[d])) die("a tile of run-time shape");
+  if (n < 2 || shape[n - 1] * bits % 256) return layout_linear(a, shape, n, bits);
+  return layout_swizzled_nd(a, shape, n, bits);
+}
+
+typedef struct {
+  Arena *arena;
+  const Buffer *buf;
+  const Stmt *self;
+  bool found;
+} Other;
+
+static void other_writer(void *ctx, Stmt *s) {
+  Other *o = ctx;
+  bool leaf = s->kind == ST_STORE || s->kind == ST_OP;
+  if (leaf && s != o->self && walk_touches(o->arena, s, o->buf, true)) o->found = true;
+}
+
+const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
+  const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
+  Arena *a = c->arena;
+  if (!c->target->bulk) return arena_printf(a, "%s has no TMA", c->target->name);
+  if (src->buf->scope != SC_SHARED || dst->buf->scope != SC_GLOBAL)
+    return "it does not go from shared to global memory";
+  if (src->buf->dtype != dst->buf->dtype) return "it converts the element type";
+  if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
+  // Other accesses are not ordered with those of TMA.
+  if (walk_reads(a, k->body, dst->buf))
+    return arena_printf(a, "the kernel reads %s", dst->buf->name);
+  Other other = {a, dst->buf, copy, false};
+  st_walk(k->body, other_writer, &other);
+  if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
+  const char *why = tensor_why(c, f, dst->buf);
+  return why ? why : tile_why(c, dst, src);
+}
+
+const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy) {
+  const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
+  const PlanCopy *plan = plan_copy(c->plan, copy);
+  if (!c->target->bulk) return arena_printf(c->arena, "%s has no TMA", c->target->name);
+  if (!plan->async_able && plan->vec_bytes >= 4) return plan->why;
+  if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
+    return "it does not go from global to shared memory";
+  if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
+  const char *why = tensor_why(c, f, src->buf);
+  return why ? why : tile_why(c, src, dst);
+}

@@ -1,0 +1,83 @@
+// Which gemms wgmma can do, and how warpgroups and instructions divide them. M is split first: the
+// rows of a warpgroup are whole blocks of 64, and B is read by each.
+// SPDX-License-Identifier: MIT
+#include "ir/layout.h"
+#include "passes/plan_internal.h"
+
+enum { ROWS = 64, WARPGROUP = 128 };
+
+static bool types(DType a, DType b, DType c) {
+  bool narrow = dt_bits(a) == 8 && dt_bits(b) == 8 && dt_is_float(a) == dt_is_float(b);
+  if (a != b && !narrow) return false;
+  if (a == DT_I8 || a == DT_U8) return c == DT_I32;
+  if (a == DT_F16 || a == DT_E4M3 || a == DT_E5M2) return c == DT_F32 || c == DT_F16;
+  return (a == DT_BF16 || a == DT_F32 || a == DT_TF32) && c == DT_F32;
+}
+
+// The widest instruction whose columns divide n; 0: none.
+static int columns(int n, bool integer) {
+  for (int w = n < 256 ? n : 256; w >= 8; w -= 8)
+    if (n % w == 0 && layout_wgmma_n(w, integer)) return w;
+  return 0;
+}
+
+// Do equal shares of the outer dimension start at equal distances, and every instruction within the
+// tile?
+static bool starts(const WgmmaTile *t, int64_t mn, int64_t k, int shares, int share, int extent,
+                   int K) {
+  int step = 256 / t->bits;
+  int64_t first = layout_wgmma_start(t, mn, k, extent);
+  for (int g = 0; g < shares; g++)
+    for (int i = 0; i < share; i += extent)
+      for (int j = 0; j < K; j += step) {
+        int64_t at = layout_wgmma_start(t, mn + g * share + i, k + j, extent);
+        int64_t like = layout_wgmma_start(t, mn + i, k + j, extent);
+        int64_t next = layout_wgmma_start(t, mn + (shares > 1 ? share : 0), k, extent);
+        if (at < 0 || at - like != g * (next - first)) return false;
+      }
+  return true;
+}
+
+static bool describes(Arena *a, const Region *r, bool along, WgmmaTile *t) {
+  const Layout *dense = plan_tma_layout(a, r->buf);
+  int64_t at;
+  if (r->buf->layout && !layout_equal(r->buf->layout, dense)) return false;
+  for (int d = r->n - 2; d < r->n; d++)
+    if (!ex_const(r->min[d], &at)) return false;
+  return layout_wgmma_tile(dense, along, t);
+}
+
+static bool operand(PassCtx *c, const Region *r, bool along, int shares, int share, int extent,
+                    int K) {
+  WgmmaTile t;
+  int64_t at[2];
+  if (r->buf->scope != SC_SHARED || !describes(c->arena, r, along, &t)) return false;
+  for (int d = 0; d < 2; d++)
+    if (!ex_const(r->min[r->n - 2 + d], &at[d])) return false;
+  return starts(&t, at[along], at[!along], shares, share, extent, K);
+}
+
+void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
+  const Arg *arg = s->u.op.arg;
+  const Region *a = arg[0].region, *b = arg[1].region;
+  bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
+  int groups = k->threads / WARPGROUP, bits = dt_bits(a->buf->dtype);
+  if (!c->target->bulk || !pass_flag(c, "wgmma", 1) || k->threads % WARPGROUP) return;
+  if (!types(a->buf->dtype, b->buf->dtype, g->c) || g->K % (256 / bits)) return;
+  if (bits != 16 && (!tb || (ta && a->buf->scope == SC_SHARED))) return; // K-major only
+  int wm = groups;
+  while (wm > 1 && (groups % wm || g->M % (ROWS * wm))) wm--;
+  int wn = groups / wm;
+  if (g->M % (ROWS * wm) || g->N % (8 * wn)) return;
+  int n = columns(g->N / wn, g->c == DT_I32);
+  if (!n) return;
+  if (a->buf->scope == SC_FRAGMENT ? ta : !operand(c, a, ta, wm, g->M / wm, ROWS, g->K)) return;
+  if (!operand(c, b, !tb, wn, g->N / wn, n, g->K)) return;
+  g->wgmma = true;
+  g->pair_m = g->pair_n = false;
+  g->warps_m = wm;
+  g->warps_n = wn;
+  g->m = ROWS;
+  g->n = n;
+  g->k = 256 / bits;
+}

@@ -1,0 +1,381 @@
+// roles: the kernel is split between consumers, its own threads, and a producer, one thread of a
+// warpgroup behind them. Between them are channels: rings of tiles with two mbarriers a slot.
+//   producer   wait(empty[slot]); arm full[slot] with the bytes to come; TMA copies; next slot
+//   consumers  wait(full[slot]) before the first use; each warp arrives at empty[slot] after the
+//              last; next slot
+// Both keep (slot, phase) across all loops around, the producer's phase one turn behind: on its
+// first round the slots are empty.
+// SPDX-License-Identifier: MIT
+#include "ir/layout.h"
+#include "passes/pipeline.h"
+
+typedef struct {
+  Buffer *slot, *phase; // int32, one for each thread
+} Turn;
+
+typedef struct {
+  Stmt *loop;
+  int index; // of PlanLoop.channel
+  int depth;
+  int64_t bytes;
+  Buffer *full, *empty; // mbarriers, one a slot
+  Turn consumer, producer;
+} Channel;
+
+typedef struct {
+  PassCtx *c;
+  Arena *a;
+  Kernel *kernel;
+  VEC(Channel *) channels;
+} Roles;
+
+static Expr *num(Roles *r, int64_t v) { return ex_index(r->a, v); }
+
+static Buffer *declare(Roles *r, const char *name, DType t, Scope scope, int n, Span span) {
+  Expr *shape = num(r, n);
+  Buffer *b = buf_new(r->a, name, t, scope, &shape, 1, span);
+  vec_push(r->a, &r->kernel->buffers, b);
+  return b;
+}
+
+static Expr *value(Roles *r, Buffer *b) {
+  Expr *zero = num(r, 0);
+  return ex_load(r->a, b, &zero, 1);
+}
+
+static Stmt *set(Roles *r, Buffer *b, Expr *x, Span span) {
+  Expr *zero = num(r, 0);
+  return st_store(r->a, b, &zero, 1, x, span);
+}
+
+static Expr *slot(Roles *r, const Turn *t) { return ex_cast(r->a, DT_INDEX, value(r, t->slot)); }
+
+static Region *barrier(Roles *r, Buffer *bars, Expr *at) {
+  Expr *one = num(r, 1);
+  return region_new(r->a, bars, &at, &one);
+}
+
+static int channel_of(const Roles *r, const Stmt *s) {
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return 0;
+  return plan_copy(r->c->plan, s)->channel;
+}
+
+/* ------------------------------------------------------------------ channels */
+
+static Turn new_turn(Roles *r, const char *of, const char *who, Span span) {
+  return (Turn){declare(r, arena_printf(r->a, "%s_slot%s", of, who), DT_I32, SC_LOCAL, 1, span),
+                declare(r, arena_printf(r->a, "%s_phase%s", of, who), DT_I32, SC_LOCAL, 1, span)};
+}
+
+static int64_t bytes_of(const Buffer *b) { return buf_elems(b) * dt_bits(b->dtype) / 8; }
+
+static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) {
+  Channel *ch = NEW(r->a, Channel);
+  *ch = (Channel){.loop = loop, .index = index, .depth = plan->depth};
+  const char *name = NULL; // of the first tile
+  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
+    Stmt *s = loop->u.loop.body->u.block.data[i];
+    if (channel_of(r, s) != index + 1) continue;
+    Buffer *tile = s->u.op.arg[1].region->buf;
+    if (!name) name = tile->name;
+    ch->bytes += bytes_of(tile);
+    tile->layout = plan_tma_layout(r->a, tile);
+  }
+  Span span = loop->span;
+  ch->full = declare(r, arena_printf(r->a, "%s_full", name), DT_U64, SC_SHARED, ch->depth, span);
+  ch->empty = declare(r, arena_printf(r->a, "%s_empty", name), DT_U64, SC_SHARED, ch->depth, span);
+  ch->consumer = new_turn(r, name, "", span);
+  ch->producer = new_turn(r, name, "_next", span);
+  vec_push(r->a, &r->channels, ch);
+  diag_remark(r->c->diags, span, "roles", "%s: a channel of %d slots, %lld bytes each, by TMA",
+              name, ch->depth, (long long)ch->bytes);
+}
+
+static void find_channels(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  for (int i = 0; plan && i < plan->channels; i++) open_channel(r, s, plan, i);
+}
+
+static Channel *channel(const Roles *r, const Stmt *loop, int index) {
+  for (int i = 0; i < r->channels.len; i++)
+    if (r->channels.data[i]->loop == loop && r->channels.data[i]->index == index)
+      return r->channels.data[i];
+  die("roles: a loop without its channel");
+}
+
+static void add_rings(Roles *r) {
+  RingVec rings = {0};
+  for (int i = 0; i < r->channels.len; i++) {
+    const Channel *ch = r->channels.data[i];
+    Stmt *body = ch->loop->u.loop.body;
+    for (int k = 0; k < body->u.block.len; k++) {
+      if (channel_of(r, body->u.block.data[k]) != ch->index + 1) continue;
+      Ring ring = {body->u.block.data[k]->u.op.arg[1].region->buf, ch->loop, ch->depth,
+                   slot(r, &ch->consumer)};
+      vec_push(r->a, &rings, ring);
+    }
+  }
+  rings_apply(r->c, r->kernel, &rings);
+}
+
+// slot = next slot, 0 after the last; phase changes with each round.
+static void advance(Roles *r, const Channel *ch, const Turn *t, Stmt *out) {
+  Arena *a = r->a;
+  Span span = ch->loop->span;
+  Expr *next = ex_bin(a, BIN_ADD, value(r, t->slot), ex_int(a, DT_I32, 1));
+  Expr *wraps = ex_bin(a, BIN_EQ, next, ex_int(a, DT_I32, ch->depth));
+  Expr *zero = ex_bin(a, BIN_EQ, value(r, t->slot), ex_int(a, DT_I32, 0));
+  Expr *flipped = ex_bin(a, BIN_BITXOR, value(r, t->phase), ex_int(a, DT_I32, 1));
+  st_add(a, out, set(r, t->slot, ex_select(a, wraps, ex_int(a, DT_I32, 0), next), span));
+  st_add(a, out, set(r, t->phase, ex_select(a, zero, flipped, value(r, t->phase)), span));
+}
+
+/* ------------------------------------------------------------------ the producer */
+
+static Stmt *produce(Roles *r, Stmt *s);
+
+static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
+  Arena *a = r->a;
+  Expr *at = slot(r, &ch->producer), *phase = value(r, ch->producer.phase);
+  Expr *parity = ex_bin(a, BIN_BITXOR, phase, ex_int(a, DT_I32, 1));
+  Span span = ch->loop->span;
+  st_add(a, out, st_op(a, OP_MBAR_WAIT, span, barrier(r, ch->empty, at), parity));
+  st_add(a, out,
+         st_op(a, OP_MBAR_ARRIVE_TX, span, barrier(r, ch->full, at), ex_int(a, DT_I32, ch->bytes)));
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
+    if (channel_of(r, s) != ch->index + 1) continue;
+    Region *dst = walk_region(a, s->u.op.arg[1].region);
+    dst->min[0] = at;
+    st_add(a, out,
+           st_op(a, OP_TILE_LOAD, s->span, walk_region(a, s->u.op.arg[0].region), dst,
+                 barrier(r, ch->full, at)));
+  }
+  advance(r, ch, &ch->producer, out);
+}
+
+// The lets of an iteration, then its channels in the order of their first copies.
+static Stmt *produce_body(Roles *r, Stmt *loop) {
+  Stmt *body = loop->u.loop.body, *out = st_block(r->a, body->span);
+  bool done[PLAN_CHANNELS] = {false};
+  for (int i = 0; i < body->u.block.len; i++)
+    if (body->u.block.data[i]->kind == ST_LET) st_add(r->a, out, body->u.block.data[i]);
+  for (int i = 0; i < body->u.block.len; i++) {
+    int ch = channel_of(r, body->u.block.data[i]);
+    if (!ch || done[ch - 1]) continue;
+    done[ch - 1] = true;
+    fill(r, channel(r, loop, ch - 1), body, out);
+  }
+  return out;
+}
+
+static Stmt *produce_loop(Roles *r, Stmt *s) {
+  PlanLoop *plan = plan_loop(r->c->plan, s);
+  bool own = plan && plan->channels;
+  Stmt *body = own ? produce_body(r, s) : produce(r, s->u.loop.body);
+  if (!body) return NULL;
+  return st_for(r->a, LOOP_SERIAL, s->u.loop.var[0], s->u.loop.min[0], s->u.loop.extent[0],
+                walk_block(r->a, body), s->span);
+}
+
+// What of a statement the producer does; NULL: nothing. Shares lets and variables with the
+// original: the caller clones.
+static Stmt *produce(Roles *r, Stmt *s) {
+  if (!s) return NULL;
+  if (s->kind == ST_FOR && s->u.loop.nvars == 1) return produce_loop(r, s);
+  if (s->kind == ST_IF) {
+    Stmt *yes = produce(r, s->u.branch.yes), *no = produce(r, s->u.branch.no);
+    if (!yes && !no) return NULL;
+    return st_if(r->a, s->u.branch.cond, yes ? walk_block(r->a, yes) : st_block(r->a, s->span),
+                 no ? walk_block(r->a, no) : NULL, s->span);
+  }
+  if (s->kind != ST_BLOCK) return NULL;
+  Stmt *out = st_block(r->a, s->span);
+  bool any = false;
+  for (int i = 0; i < s->u.block.len; i++) {
+    Stmt *x = s->u.block.data[i], *y = x->kind == ST_LET ? x : produce(r, x);
+    any = any || (y && x->kind != ST_LET);
+    if (y) st_add(r->a, out, y);
+  }
+  return any ? out : NULL;
+}
+
+typedef struct {
+  const Var *var;
+  bool used;
+} LetUse;
+
+static void note_use(void *ctx, Expr **slot) {
+  LetUse *u = ctx;
+  u->used = u->used || (*slot && ex_uses(*slot, u->var));
+}
+
+static void scan_use(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
+
+typedef struct {
+  Roles *r;
+  Stmt *root;
+  VEC(const Stmt *) unused;
+} Unused;
+
+static void find_unused(void *ctx, Stmt *s) {
+  Unused *d = ctx;
+  if (s->kind != ST_LET) return;
+  LetUse u = {s->u.let.var, false};
+  st_walk(d->root, scan_use, &u);
+  if (!u.used) vec_push(d->r->a, &d->unused, s);
+}
+
+static Stmt *drop_let(void *ctx, Stmt *s) {
+  const Unused *d = ctx;
+  for (int i = 0; i < d->unused.len; i++)
+    if (d->unused.data[i] == s) return NULL;
+  return s;
+}
+
+// Lets that only the consumers need may read what the producer cannot see.
+static Stmt *without_unused_lets(Roles *r, Stmt *s) {
+  for (;;) {
+    Unused d = {.r = r, .root = s};
+    st_walk(s, find_unused, &d);
+    if (!d.unused.len) return s;
+    s = walk_block(r->a, st_rewrite(r->a, s, drop_let, &d));
+  }
+}
+
+/* ------------------------------------------------------------------ the consumers */
+
+static void release(Roles *r, const Channel *ch, Stmt *out) {
+  Arena *a = r->a;
+  Span span = ch->loop->span;
+  Expr *lane = ex_floormod(a, ex_var(a, r->kernel->thread), num(r, 32));
+  Stmt *arrive = st_block(a, span);
+  Expr *at = slot(r, &ch->consumer);
+  st_add(a, arrive, st_op(a, OP_MBAR_ARRIVE, span, barrier(r, ch->empty, at)));
+  st_add(a, out, st_op(a, OP_SYNC_WARP, span));
+  st_add(a, out, st_if(a, ex_bin(a, BIN_EQ, lane, num(r, 0)), arrive, NULL, span));
+  advance(r, ch, &ch->consumer, out);
+}
+
+static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
+  Stmt *old = loop->u.loop.body, *body = st_block(r->a, old->span);
+  for (int i = 0; i < old->u.block.len; i++) {
+    Stmt *s = old->u.block.data[i];
+    for (int c = 0; c < plan->channels; c++) {
+      const Channel *ch = channel(r, loop, c);
+      if (plan->channel[c].first == i)
+        st_add(r->a, body,
+               st_op(r->a, OP_MBAR_WAIT, s->span, barrier(r, ch->full, slot(r, &ch->consumer)),
+                     value(r, ch->consumer.phase)));
+    }
+    if (!channel_of(r, s)) st_add(r->a, body, s);
+    for (int c = 0; c < plan->channels; c++)
+      if (plan->channel[c].last == i) release(r, channel(r, loop, c), body);
+  }
+  loop->u.loop.body = body;
+  loop->u.loop.loop = LOOP_SERIAL;
+  loop->u.loop.num_stages = 0;
+}
+
+static void consume(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  if (plan && plan->channels) consume_loop(r, s, plan);
+}
+
+/* ------------------------------------------------------------------ the kernel */
+
+static void start(Roles *r, const Turn *t, Stmt *out, Span span) {
+  st_add(r->a, out, set(r, t->slot, ex_int(r->a, DT_I32, 0), span));
+  st_add(r->a, out, set(r, t->phase, ex_int(r->a, DT_I32, 0), span));
+}
+
+// Thread 0 makes the barriers; nobody passes before it has.
+static void init_barriers(Roles *r, Stmt *out) {
+  Arena *a = r->a;
+  Kernel *k = r->kernel;
+  Stmt *init = st_block(a, k->span);
+  for (int i = 0; i < r->channels.len; i++) {
+    const Channel *ch = r->channels.data[i];
+    Var *v = var_new(a, "s", DT_INDEX, VAR_LOOP, k->span);
+    Stmt *each = st_block(a, k->span);
+    st_add(a, each,
+           st_op(a, OP_MBAR_INIT, k->span, barrier(r, ch->full, ex_var(a, v)), (int64_t)1));
+    st_add(a, each,
+           st_op(a, OP_MBAR_INIT, k->span, barrier(r, ch->empty, ex_var(a, v)),
+                 (int64_t)k->threads / 32));
+    st_add(a, init, st_for(a, LOOP_UNROLL, v, num(r, 0), num(r, ch->depth), each, k->span));
+  }
+  st_add(a, init, st_op(a, OP_FENCE_MBAR_INIT, k->span));
+  Expr *first = ex_bin(a, BIN_EQ, ex_var(a, k->thread), num(r, 0));
+  st_add(a, out, st_if(a, first, init, NULL, k->span));
+  st_add(a, out, st_op(a, OP_SYNC, k->span));
+}
+
+static void split(Roles *r, const PlanRoles *plan) {
+  Arena *a = r->a;
+  Kernel *k = r->kernel;
+  Span span = k->span;
+  Expr *thread = ex_var(a, k->thread), *threads = num(r, k->threads);
+  Stmt *producer = st_block(a, span), *elected = st_block(a, span), *consumers = st_block(a, span);
+  Stmt *slice = walk_clone(a, without_unused_lets(r, produce(r, k->body)), r->c->plan);
+  st_walk(k->body, consume, r);
+  for (int i = 0; i < r->channels.len; i++) {
+    start(r, &r->channels.data[i]->producer, elected, span);
+    start(r, &r->channels.data[i]->consumer, consumers, span);
+  }
+  if (pass_flag(r->c, "persistent", 1)) {
+    Tiles tiles = persist_open(r->a, k);
+    slice = persist_tiles(r->a, k, &tiles, slice);
+    k->body = persist_tiles(r->a, k, &tiles, k->body);
+    diag_remark(r->c->diags, span, "roles", "persistent: each block walks over several tiles");
+  }
+  st_add(a, elected, slice);
+  // One warpgroup of consumers has registers enough as it is.
+  bool moves = k->threads > 128;
+  if (moves) {
+    st_add(a, producer, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->producer_regs, (int64_t)0));
+    st_add(a, consumers, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->consumer_regs, (int64_t)1));
+  }
+  st_add(a, producer, st_if(a, ex_bin(a, BIN_EQ, thread, threads), elected, NULL, span));
+  st_add(a, consumers, k->body);
+  Stmt *body = st_block(a, span);
+  init_barriers(r, body);
+  st_add(a, body, st_roles(a, ex_lt(a, thread, threads), consumers, producer, span));
+  k->body = body;
+  k->launch_threads = k->threads + 128;
+  k->min_blocks = 1;
+}
+
+/* ------------------------------------------------------------------ stores */
+
+// In a loop a store is complete before the next, which may be to the same place.
+static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
+  if (!s) return NULL;
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++)
+      s->u.block.data[i] = store_tiles(r, s->u.block.data[i], looped);
+  if (s->kind == ST_FOR) s->u.loop.body = store_tiles(r, s->u.loop.body, true);
+  if (s->kind == ST_IF) {
+    s->u.branch.yes = store_tiles(r, s->u.branch.yes, looped);
+    s->u.branch.no = store_tiles(r, s->u.branch.no, looped);
+  }
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(r->c->plan, s)->store) return s;
+  Buffer *tile = s->u.op.arg[0].region->buf;
+  tile->layout = plan_tma_layout(r->a, tile);
+  return st_op(r->a, OP_TILE_STORE, s->span, s->u.op.arg[0].region, s->u.op.arg[1].region,
+               (int64_t)looped);
+}
+
+void pass_roles(Program *p, PassCtx *c) {
+  for (int i = 0; i < p->kernels.len; i++) {
+    Roles r = {.c = c, .a = c->arena, .kernel = p->kernels.data[i]};
+    r.kernel->body = store_tiles(&r, r.kernel->body, false);
+    PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
+    if (!plan) continue;
+    st_walk(r.kernel->body, find_channels, &r);
+    add_rings(&r);
+    split(&r, plan);
+  }
+}
