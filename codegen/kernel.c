@@ -153,6 +153,7 @@ void cg_kernel(Cg *c, const Kernel *k) {
   declare_buffers(c, SC_SHARED);
   hardware_index(c, k->thread, "threadIdx.x");
   for (int i = 0; i < 3; i++) hardware_index(c, k->block[i], axes[i]);
+  hardware_index(c, k->workers, "gridDim.x");
   declare_buffers(c, SC_LOCAL);
   cg_stmt(c, k->body);
   cg_close(c, "}");

@@ -396,10 +396,7 @@ static void launch_cluster(Cg *c, const Kernel *k) {
   cg_line(c, "config.numAttrs = 1;");
 }
 
-static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
-  int names = names_mark(c->names);
-  bool nested = launch_condition(c, k, may_have_failed);
-  cg_line(c, "cudaLaunchConfig_t config = {};");
+static void launch_grid(Cg *c, const Kernel *k) {
   cg_begin(c);
   cg_text(c, "config.gridDim = dim3(");
   for (int i = 0; i < 3; i++) {
@@ -411,6 +408,24 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
   }
   cg_text(c, ");");
   cg_end(c);
+}
+
+// A persistent kernel: a block for every multiprocessor, or for every tile where those are fewer.
+static void launch_workers(Cg *c, const Kernel *k) {
+  needs_add(c->needs, "workers");
+  cg_begin(c);
+  cg_text(c, "config.gridDim = dim3(tlc_workers(");
+  cg_expr(c, k->grid[0], P_TERNARY);
+  cg_text(c, ", %d));", kernel_cluster(k));
+  cg_end(c);
+}
+
+static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
+  int names = names_mark(c->names);
+  bool nested = launch_condition(c, k, may_have_failed);
+  cg_line(c, "cudaLaunchConfig_t config = {};");
+  if (k->workers) launch_workers(c, k);
+  else launch_grid(c, k);
   cg_line(c, "config.blockDim = dim3(%d);", kernel_threads(k));
   if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
   cg_line(c, "config.stream = stream;");

@@ -74,6 +74,18 @@ static inline cudaError_t tlc_opt_in(const void *kernel, int bytes) {
       function, max_dynamic_shared_size_bytes, bytes));
 }
 
+// Blocks of a persistent kernel: one for each multiprocessor of the device, whole clusters, and no
+// more than there are tiles.
+// @helper workers device
+static inline unsigned tlc_workers(int64_t tiles, int cluster) {
+  int device = 0, sms = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    sms = cluster;
+  const int64_t most = sms < cluster ? cluster : sms / cluster * cluster;
+  return static_cast<unsigned>(tiles < most ? tiles : most);
+}
+
 // @helper bad_pitch
 static inline bool tlc_bad_pitch(int64_t bytes) {
   return bytes < 0 || bytes % 16 != 0 || bytes >= INT64_C(1) << 40;
