@@ -147,6 +147,7 @@ void cg_refuse_divisors(Cg *c, bool why);
 /* ops.c */
 
 void cg_address(Cg *c, const Region *r); // of a region's first element
+void cg_element(Cg *c, const Region *r); // the one element of a register array, to be assigned
 int cg_count(const Region *r);           // elements of a flat region
 
 /* ops_exchange.c: what threads do with one another's values, and what they say */

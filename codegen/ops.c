@@ -15,6 +15,16 @@ void cg_address(Cg *c, const Region *r) {
   }
 }
 
+void cg_element(Cg *c, const Region *r) {
+  const Name *name = names_of(c->names, r->buf);
+  if (!name->text) die("buffer %s is not declared", r->buf->name);
+  cg_text(c, "%s", name->text);
+  if (name->scalar) return;
+  cg_text(c, "[");
+  cg_expr(c, r->min[0], P_TERNARY);
+  cg_text(c, "]");
+}
+
 int cg_count(const Region *r) {
   int64_t n;
   if (r->n != 1 || !ex_const(r->extent[0], &n))
