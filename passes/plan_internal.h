@@ -22,7 +22,7 @@ void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop);
 
 // Why the copy at position `at` of the loop's body must not run ahead of its iteration; NULL: it
 // may.
-const char *plan_in_order_why(PassCtx *c, Stmt *loop, int at);
+const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at);
 
 /* plan_tma.c */
 

@@ -60,8 +60,8 @@ static const char *why_in_order(Test *t, const Stmt *copy) {
   return t->why;
 }
 
-const char *plan_in_order_why(PassCtx *c, Stmt *loop, int at) {
-  Test t = {.c = c, .loop = loop, .body = loop->u.loop.body, .at = at};
+const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at) {
+  Test t = {.c = c, .kernel = k, .loop = loop, .body = loop->u.loop.body, .at = at};
   return why_in_order(&t, loop->u.loop.body->u.block.data[at]);
 }
 

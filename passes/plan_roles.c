@@ -69,7 +69,7 @@ static void uses_outside(Roles *r, Stmt *s) {
 static const char *copy_why(Roles *r, Stmt *loop, int at) {
   Stmt *body = loop->u.loop.body, *s = body->u.block.data[at];
   const char *why = plan_tma_why(r->c, r->facts, s);
-  if (!why) why = plan_in_order_why(r->c, loop, at);
+  if (!why) why = plan_in_order_why(r->c, r->kernel, loop, at);
   if (why) return why;
   const Region *src = s->u.op.arg[0].region;
   for (int d = 0; d < src->n; d++)
@@ -124,6 +124,18 @@ static void keep_others_in_order(Roles *r, Stmt *loop, PlanLoop *plan) {
   r->loops++;
 }
 
+static void note_jump(void *ctx, Stmt *s) {
+  if (s->kind == ST_OP && (s->u.op.op == OP_BREAK || s->u.op.op == OP_CONTINUE))
+    *(bool *)ctx = true;
+}
+
+// A loop that ends early on what the consumers know: the producer would go on alone.
+static bool jumps(Stmt *loop) {
+  bool found = false;
+  st_walk(loop->u.loop.body, note_jump, &found);
+  return found;
+}
+
 // Loops with copies for the producer; the path to each must be one it can follow.
 static void find_loops(Roles *r, Stmt *s, bool follows) {
   if (!s) return;
@@ -135,7 +147,7 @@ static void find_loops(Roles *r, Stmt *s, bool follows) {
     find_loops(r, s->u.branch.no, can);
   }
   if (s->kind != ST_FOR || s->u.loop.loop == LOOP_PARALLEL) return;
-  bool can = follows && s->u.loop.nvars == 1 && repeatable(r, s->u.loop.min[0]) &&
+  bool can = follows && s->u.loop.nvars == 1 && !jumps(s) && repeatable(r, s->u.loop.min[0]) &&
              repeatable(r, s->u.loop.extent[0]);
   PlanLoop *plan = plan_loop(r->c->plan, s);
   if (can && s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0)
@@ -183,6 +195,13 @@ static void fill_depths(Roles *r) {
   if (fits > d.loop->depth) d.loop->depth = (int)fits;
 }
 
+// Barriers over all threads of a block, other than the plain one, or over some of them.
+static void note_barrier(void *ctx, Stmt *s) {
+  if (s->kind != ST_OP || s->u.op.op == OP_SYNC) return;
+  bool named = s->u.op.op == OP_BAR_SYNC || s->u.op.op == OP_BAR_ARRIVE;
+  if (named || op_info(s->u.op.op)->sync == SYNC_BLOCK) *(Stmt **)ctx = s;
+}
+
 static int registers_of(const Kernel *k, bool producer) {
   int groups = k->threads / 128;
   int own = groups <= 2 ? 40 : groups == 3 ? 32 : 24;
@@ -200,6 +219,13 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
                 "no producer: %d threads are no whole warpgroups that "
                 "leave room for one more",
                 k->threads);
+    return;
+  }
+  Stmt *own = NULL;
+  st_walk(k->body, note_barrier, &own);
+  if (own) {
+    diag_remark(c->diags, own->span, "roles", "no producer: %s is a barrier of the program's own",
+                op_info(own->u.op.op)->name);
     return;
   }
   find_loops(&r, k->body, true);

@@ -1,21 +1,21 @@
 #!/bin/bash
-# Suite nvcc: every sample's .cu assembles for sm_80 without a warning or a spill. Results are cached
+# Suite nvcc: every sample's .cu assembles for sm_80 and sm_90a without a warning or a spill. Results are cached
 # by the text's hash. Without nvcc the cases are skipped, in CI (TLC_CI) they fail.
 # SPDX-License-Identifier: MIT
 case $1 in
-  list) ls samples/*.tl ;;
+  list) for f in samples/*.tl; do printf '%s sm_80\n%s sm_90a\n' "$f" "$f"; done ;;
   run)
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
     if [ -z "$nvcc" ]; then
       [ -n "${TLC_CI-}" ] && { echo "nvcc is missing"; exit 1; }
       echo "no nvcc"; exit 77
     fi
-    name=$(basename "$2" .tl)
-    cu=$WORK/nvcc.$name.cu
-    "$TLC" "$2" -o "$cu" || exit 1
+    file=${2% *} arch=${2#* }
+    cu=$WORK/nvcc.$(basename "$file" .tl).$arch.cu
+    "$TLC" --arch "$arch" "$file" -o "$cu" || exit 1
     cache=$WORK/nvcc.cache.$(sha256sum < "$cu" | cut -c1-32)
     if [ ! -f "$cache" ]; then
-      "$nvcc" -std=c++17 -arch=sm_80 -Xptxas -v -Werror all-warnings -cubin -o "$cu.cubin" "$cu" \
+      "$nvcc" -std=c++17 -arch="$arch" -Xptxas -v -Werror all-warnings -cubin -o "$cu.cubin" "$cu" \
         > "$cache.tmp" 2>&1 || { cat "$cache.tmp"; exit 1; }
       mv "$cache.tmp" "$cache"
     fi
