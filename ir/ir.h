@@ -25,8 +25,8 @@ bool dt_is_int(DType t); // signed, unsigned or index; not bool
 bool dt_is_signed(DType t);
 // By TileLang name or alias ("float16", "half", "float", "int", ...); false when unknown.
 bool dt_find(const char *name, DType *out);
-// Is it one of the element types of TileLang that tlc does not have: vectors (float16x2), formats of
-// the GPUs of others?
+// Is it an element type of TileLang that tlc does not have: vectors (float16x2), formats of GPUs
+// that are not NVIDIA's?
 bool dt_foreign(const char *name);
 // The type of a binary operation's result and operands (LANGUAGE.md 6.1: floats win over integers,
 // more bits win, index acts as int32 beside a fixed-width integer and stays index beside index).
