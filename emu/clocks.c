@@ -26,10 +26,24 @@ void hb_join(const Emu *e, uint32_t *into, const uint32_t *from) {
 void hb_tick(Emu *e) { e->hb->now[e->w->index]++; }
 
 // A thread's clock, its own time brought up to now.
+static int first_step(const Emu *e) { return 3 * e->hb->nthreads + e->hb->nbars; }
+
 static uint32_t *current(Emu *e, int thread) {
   uint32_t *c = hb_clock(e, thread);
-  c[thread] = e->hb->now[thread / LANES];
+  c[thread] = c[first_step(e) + thread / LANES] = e->hb->now[thread / LANES];
   return c;
+}
+
+uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp) {
+  return clock[first_step(e) + warp];
+}
+
+void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into) {
+  EACH_LANE(i, mask) {
+    const uint32_t *c = current(e, hb_thread(e, (int)i));
+    for (int k = first_step(e); k < e->hb->width; k++) into[k] = into[k] > c[k] ? into[k] : c[k];
+  }
+  hb_tick(e);
 }
 
 void hb_release(Emu *e, uint32_t mask, uint32_t *into) {
@@ -202,7 +216,7 @@ void hb_begin_kernel(Emu *e) {
   *h = (Hb){.run = run, .kernel_run = run + 1};
   h->nthreads = e->nwarps * LANES;
   h->nbars = e->nblocks * e->k->nbars;
-  h->width = 3 * h->nthreads + h->nbars;
+  h->width = 3 * h->nthreads + h->nbars + e->nwarps;
   h->clock = NEWN(a, uint32_t, (size_t)h->nthreads * (size_t)h->width);
   h->now = NEWN(a, uint32_t, e->nwarps);
   h->join = hb_new_clock(e);

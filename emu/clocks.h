@@ -12,7 +12,8 @@
      by thread:   the time up to which its accesses happened before this thread's next one;
      by thread:   the same of what it fenced for asynchronous copies, in shared memory;
      by thread:   the same in global memory;
-     by mbarrier: the number of its phases whose completion was seen. */
+     by mbarrier: the number of its phases whose completion was seen;
+     by warp:     the time up to which it has run before this thread, whatever memory it shows. */
 
 enum { FENCE_ALL, FENCE_SHARED, FENCE_GLOBAL }; // the spaces of fence_proxy_async
 
@@ -98,6 +99,8 @@ uint32_t *hb_new_clock(Emu *e);
 void hb_join(const Emu *e, uint32_t *into, const uint32_t *from);
 // What lanes of the current warp did becomes part of `into`; then their time advances.
 void hb_release(Emu *e, uint32_t mask, uint32_t *into);
+void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into); // that they ran, not what they did
+uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp); // how far the warp has run
 void hb_acquire(Emu *e, uint32_t mask, const uint32_t *from);
 void hb_barrier(Emu *e, int first_warp, int nwarps); // all threads of these warps
 void hb_warp_barrier(Emu *e, uint32_t mask);

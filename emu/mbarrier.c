@@ -56,11 +56,7 @@ void mbar_fenced(Emu *e, uint32_t mask, bool init) {
 static void check_waiters(Emu *e, const MBar *bar) {
   for (int w = 0; w < e->nwarps; w++) {
     if (!bar->waited_time[w] || bar->waited[w] != bar->phase) continue;
-    uint32_t seen = 0;
-    for (int l = 0; l < LANES; l++) {
-      uint32_t t = bar->clock[w * LANES + l];
-      seen = t > seen ? t : seen;
-    }
+    uint32_t seen = hb_step(e, bar->clock, w);
     if (seen >= bar->waited_time[w]) continue;
     const char *why =
         arena_printf(e->m.arena, "it may complete before warp %d has waited for the phase before",
@@ -103,13 +99,15 @@ void mbar_complete_tx(Emu *e, MBar *bar, int64_t bytes) {
   try_complete(e, bar);
 }
 
-static void arrive(Emu *e, MBar *bar, int lane) {
+// copies: by the copies of the lane, which show themselves and nothing else that it did.
+static void arrive(Emu *e, MBar *bar, int lane, bool copies) {
   if (bar->pending == 0) {
     EMU_FAIL(&e->m, e->at, DIAG_EMU_MBAR_COUNT, e->at->span, thread_of(e, lane), bar->phase,
              NAME(bar), bar->count);
     return;
   }
-  if (e->hb) hb_release(e, UINT32_C(1) << lane, bar->clock);
+  if (e->hb && copies) hb_release_steps(e, UINT32_C(1) << lane, bar->clock);
+  else if (e->hb) hb_release(e, UINT32_C(1) << lane, bar->clock);
   bar->pending--;
   try_complete(e, bar);
 }
@@ -190,7 +188,7 @@ static void one(Emu *e, const Instr *in, int64_t at, int64_t operand, int lane) 
     uint32_t number = e->hb->issued[DONE_CP][thread]++;
     hb_progress_bar(e, thread, number, bar->index, bar->phase + 1);
   }
-  if (in->op != OP_MBAR_EXPECT_TX) arrive(e, bar, lane);
+  if (in->op != OP_MBAR_EXPECT_TX) arrive(e, bar, lane, in->op == OP_MBAR_ARRIVE_COPIES);
 }
 
 void warp_mbar(Emu *e, const Instr *in) {

@@ -265,9 +265,63 @@ START_TEST(values_without_checks) {
 }
 END_TEST
 
+/* the same ring filled by cp.async: 32 lanes copy, and arrive when their copies are there */
+
+static const char copies[] =
+    "program copies\n"
+    "param A : tensor uint16 [2048] role in\n"
+    "param C : tensor uint16 [2048] role out\n"
+    "kernel copies_k0 {\n"
+    "  level thread\n  threads 128\n  thread tx\n  launch 160\n  smem 1600\n"
+    "  shared S : uint16 [768] offset 0\n"
+    "  shared full : uint64 [3] offset 1536\n"
+    "  shared empty : uint64 [3] offset 1560\n"
+    "  body {\n"
+    "    if tx == 0 {\n"
+    "      for i in 0 +: 3 {\n"
+    "        mbar_init(bar=full[i], count=32)\n"
+    "        mbar_init(bar=empty[i], count=4)\n"
+    "      }\n"
+    "    }\n"
+    "    sync_threads()\n"
+    "    if tx // 32 == 4 {\n"
+    "      for k in 0 +: 8 {\n"
+    "        mbar_wait(bar=empty[k % 3], parity=k // 3 + 1)\n"
+    "        cp_async(src=A[k * 256 + tx % 32 * 8 +: 8], dst=S[k % 3 * 256 + tx % 32 * 8 +: 8],"
+    " valid=8)\n"
+    "        mbar_arrive_copies(bar=full[k % 3])\n"
+    "      }\n"
+    "    } else {\n"
+    "      for k in 0 +: 8 {\n"
+    "        mbar_wait(bar=full[k % 3], parity=k // 3)\n"
+    "        for j in 0 +: 2 { C[k * 256 + j * 128 + tx] = S[k % 3 * 256 + j * 128 + tx] }\n"
+    "        sync_warp()\n"
+    "        if tx % 32 == 0 { mbar_arrive(bar=empty[k % 3]) }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+START_TEST(ring_of_copies) {
+  text_begin();
+  text_program(copies);
+  count_up(0);
+  expect_clean();
+  ck_assert(!memcmp(u16(0), u16(1), T.arg[0].bytes));
+  CHANGES(copies, {"mbar_wait(bar=empty[k % 3], parity=k // 3 + 1)", 0, "", {RACE, FLIGHT}},
+          {"mbar_wait(bar=full[k % 3], parity=k // 3)", 0, "", {FLIGHT, UNWRITTEN}},
+          {"mbar_arrive_copies(bar=full[k % 3])", 0, "mbar_arrive(bar=full[k % 3])", {FLIGHT}},
+          {"mbar_arrive_copies(bar=full[k % 3])", 0, "", {STUCK}},
+          {"count=32", 0, "count=31", {DIAG_EMU_MBAR_ALIAS, FLIGHT, UNWRITTEN}},
+          {"count=32", 0, "count=64", {STUCK}}, {"sync_warp()", 0, "", {RACE}},
+          {"tx % 32 == 0", 0, "tx % 32 < 2", {DIAG_EMU_MBAR_ALIAS, RACE, STUCK}},
+          {"parity=k // 3)", 0, "parity=1)", {FLIGHT, STUCK, DIAG_EMU_MBAR_ALIAS}});
+}
+END_TEST
+
 int main(void) {
   const TTest *tests[] = {
-      ring_is_right_and_clean, ring_changes, pair_is_right_and_clean, pair_changes, pair_drained,
-      values_without_checks};
+      ring_is_right_and_clean, ring_changes,  pair_is_right_and_clean, pair_changes, pair_drained,
+      values_without_checks,   ring_of_copies};
   return run_suite("sm90", tests, LEN(tests));
 }

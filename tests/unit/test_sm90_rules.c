@@ -174,6 +174,10 @@ START_TEST(copies_by_cp_async) {
   said(DIAG_EMU_IN_FLIGHT, ONE,
        COPIED " mbar_arrive_copies(bar=bar[0]) cp_async(src=A[tx * 4 +: 4], dst=Q[tx * 4 +: 4],"
               " valid=4) mbar_wait(bar=bar[0], parity=0) n[0] = Q[tx * 4]");
+  // such an arrival shows the copies only
+  said(DIAG_EMU_RACE, ONE,
+       COPIED " Q[tx] = int32(1) mbar_arrive_copies(bar=bar[0]) mbar_wait(bar=bar[0], parity=0)"
+              " n[0] = Q[31 - tx]");
   // an operation may read what was copied once it is fenced after the wait
   clean(ONE,
         COPIED " async_commit() async_wait(pending=0) fence_proxy_async(space=1) sync_threads()"
