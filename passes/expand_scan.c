@@ -52,7 +52,8 @@ Stmt *expand_scan(Arena *a, Kernel *k, Stmt *s) {
              .reverse = arg[4].i};
   int dim = (int)arg[3].i;
   sc.n = nest_walked(sc.src, dim, sc.sdim);
-  if (nest_walked(sc.dst, dim, sc.ddim) != sc.n) die("scan: the shapes differ");
+  // Counted from the last: a ring's leading dimension may stand on one side only.
+  if (nest_walked(sc.dst, dim + sc.dst->n - sc.src->n, sc.ddim) != sc.n) die("scan: the shapes differ");
   nest_vars(&sc.x, sc.n);
   for (int i = 0; i < sc.n; i++) {
     sc.extent[i] = sc.src->extent[sc.sdim[i]];
@@ -63,7 +64,7 @@ Stmt *expand_scan(Arena *a, Kernel *k, Stmt *s) {
   if (from == SC_SHARED && to == SC_SHARED) return s;
   // Fragments go through a shared tile: the destination where it is one, else a new one.
   Region *tile = sc.dst;
-  int at = dim;
+  int at = dim + sc.dst->n - sc.src->n;
   if (to != SC_SHARED) {
     tile = region_whole(a, nest_temp(&sc.x, sc.dst->buf->name, "scan", sc.dst->buf->dtype,
                                      SC_SHARED, sc.extent, sc.n));

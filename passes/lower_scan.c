@@ -42,10 +42,11 @@ static Expr *offset(Scan *c, const Region *r, Expr *line, Expr *k) {
   Arena *a = c->l->arena;
   Expr *idx[LOOP_MAX_DIMS * 2];
   if (r->n > (int)LEN(idx)) die("a scan over %d dimensions", r->n);
+  int dim = c->dim + r->n - c->src->n; // counted from the last
   if (c->reverse) k = ex_sub(a, ex_sub(a, c->length, num(c, 1)), k);
   for (int d = r->n - 1; d >= 0; d--) {
     Expr *at = k;
-    if (d != c->dim) {
+    if (d != dim) {
       Expr *extent = lower_expr(c->l, r->extent[d]);
       at = ex_floormod(a, line, extent);
       line = ex_floordiv(a, line, extent);

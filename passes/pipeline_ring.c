@@ -115,6 +115,8 @@ static void index_op(Rings *r, Stmt *s) {
     n->extent += !ring;
     n->n += ring;
     s->u.op.arg[i].region = n;
+    bool lines = i == 0 && (s->u.op.op == OP_REDUCE || s->u.op.op == OP_SCAN);
+    if (lines) s->u.op.arg[op_arg(s->u.op.op, "dim")].i += ring; // a dimension of the source
   }
 }
 

@@ -2,7 +2,7 @@
 SPDX-License-Identifier: MIT
 """
 from tilegen import EXACT, FLOATS, INTS, WORK, Var
-from tilethreads import Threads
+from tilereduce import Reductions
 
 GEMMS = (("float16", "float32"), ("float16", "float32"), ("float16", "float16"), ("bfloat16", "float32"),
          ("float32", "float32"), ("int8", "int32"))
@@ -15,7 +15,7 @@ class Value:
         self.text, self.most = text, most
 
 
-class Program(Threads):
+class Program(Reductions):
     # -------------------------------------------------------------------------------- expressions
     def small(self, v, most):
         if v.most <= most:
@@ -460,6 +460,7 @@ class Program(Threads):
         deep = depth < 3
         kinds = [(6, self.s_copy), (2, self.s_fill), (3, self.s_store_out), (1, self.s_sync), (1, self.s_let),
                  (6, lambda: self.s_parallel(depth)), (5, self.s_gemm), (2, self.s_atomic), (1, self.s_reload),
+                 (4, self.s_reduce), (1, self.s_scan),
                  (3 if self.per_thread else 0, self.s_thread), (2 if self.per_thread else 0, self.s_diverge), (1, self.s_count),
                  (2, self.s_across), (1, self.s_scalar), (1, self.s_wide), (1, self.s_chain),
                  (5 if deep else 0, lambda: self.s_for(depth)), (2 if deep else 0, lambda: self.s_if(depth))]

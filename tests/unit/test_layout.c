@@ -250,7 +250,7 @@ START_TEST(separate) {
     if (n > 1 && shape[0] >= threads / 32) ck_assert_int_le(lanes, 32);
     if (shape[n - 1] % vec == 0 && shape[n - 1] >= vec) ck_assert_int_ge(layout_vector(l), vec);
   }
-  int64_t row[2] = {1, 1000}, odd[2] = {3, 40}; // the row's top digit overruns it
+  int64_t row[2] = {1, 2000}, odd[2] = {3, 40}; // the row's top digit overruns it
   ck_assert_ptr_nonnull(layout_drop(arena, layout_coalesced(arena, row, 2, 16, 128, 8), 1));
   Layout *l = layout_separate(arena, odd, 2, 32, 33, 1); // 32 of the threads, all along the row
   int64_t c[2] = {2, 33}, t, w;
@@ -264,8 +264,8 @@ END_TEST
 START_TEST(reshape) {
   int done = 0;
   for (int i = 0; i < 300; i++) {
-    Layout *l = random_fragment();
-    int64_t total = 1, shape[3], c[16] = {0};
+    int64_t total = 1, shape[3], c[16] = {0}, own[2] = {1 + rnd(6), 1 + rnd(40)};
+    Layout *l = i % 2 ? random_fragment() : layout_separate(arena, own, 2, 16, 64, 1);
     for (int d = 0; d < l->ndims; d++) total *= l->shape[d];
     shape[0] = 1 + rnd(8);
     while (total % shape[0]) shape[0]--;
@@ -283,7 +283,7 @@ START_TEST(reshape) {
       ck_assert_int_eq(w, w2);
     }
   }
-  ck_assert_int_gt(done, 100);
+  ck_assert_int_gt(done, 80);
 }
 END_TEST
 
