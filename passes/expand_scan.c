@@ -53,7 +53,8 @@ Stmt *expand_scan(Arena *a, Kernel *k, Stmt *s) {
   int dim = (int)arg[3].i;
   sc.n = nest_walked(sc.src, dim, sc.sdim);
   // Counted from the last: a ring's leading dimension may stand on one side only.
-  if (nest_walked(sc.dst, dim + sc.dst->n - sc.src->n, sc.ddim) != sc.n) die("scan: the shapes differ");
+  if (nest_walked(sc.dst, dim + sc.dst->n - sc.src->n, sc.ddim) != sc.n)
+    die("scan: the shapes differ");
   nest_vars(&sc.x, sc.n);
   for (int i = 0; i < sc.n; i++) {
     sc.extent[i] = sc.src->extent[sc.sdim[i]];

@@ -10,8 +10,8 @@ typedef struct {
   PassCtx *c;
   Arena *a;
   RingVec rings;
-  RingVec current;   // rings of the loops around the statement at hand, innermost last
-  const Stmt *skip;  // uses_outside: the loop not looked into
+  RingVec current;  // rings of the loops around the statement at hand, innermost last
+  const Stmt *skip; // uses_outside: the loop not looked into
   const Buffer *buf;
   bool used;
 } Rings;
