@@ -222,7 +222,7 @@ static void check_map(Verify *v, const Buffer *b) {
     verify_fail(v, "map %s of rank %d", n, b->ndim);
     return;
   }
-  if (!m->of || m->of->scope != SC_GLOBAL || !ptrmap_get(v->known, m->of)) {
+  if (!m->of || m->of->scope != SC_GLOBAL || m->of->base || !ptrmap_get(v->known, m->of)) {
     verify_fail(v, "map %s is of no tensor", n);
     return;
   }
@@ -260,7 +260,7 @@ void check_maps(Verify *v) {
   }
 }
 
-/* barriers: nothing else looks into them, or lies on them */
+/* barriers and maps: nothing else looks into them, or lies on them */
 
 typedef struct {
   Verify *v;
@@ -278,6 +278,8 @@ static void barrier_load(void *ctx, Expr *x) {
   Barriers *b = ctx;
   if (x->kind == EX_LOAD && ptrmap_get(b->barriers, x->u.load.buf))
     verify_fail(b->v, "mbarrier %s is read like data", x->u.load.buf->name);
+  if (x->kind == EX_LOAD && x->u.load.buf->scope == SC_MAP)
+    verify_fail(b->v, "map %s is read like data", x->u.load.buf->name);
 }
 
 static void barrier_slot(void *ctx, Expr **slot) { ex_walk(*slot, barrier_load, ctx); }
@@ -288,6 +290,8 @@ static void barrier_use(void *ctx, Stmt *s) {
   st_exprs(s, barrier_slot, b);
   if (s->kind == ST_STORE && ptrmap_get(b->barriers, s->u.store.buf))
     verify_fail(b->v, "mbarrier %s is written like data", s->u.store.buf->name);
+  if (s->kind == ST_STORE && s->u.store.buf->scope == SC_MAP)
+    verify_fail(b->v, "map %s is written like data", s->u.store.buf->name);
   if (s->kind != ST_OP) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
@@ -297,6 +301,8 @@ static void barrier_use(void *ctx, Stmt *s) {
     bool is_bar = uses_barrier(s->u.op.op) && i == op_arg(s->u.op.op, "bar");
     if (!is_bar && ptrmap_get(b->barriers, buf))
       verify_fail(b->v, "mbarrier %s is used like data", buf->name);
+    if (buf->scope == SC_MAP && (s->u.op.op < OP_TMA_LOAD || s->u.op.op > OP_TMA_PREFETCH))
+      verify_fail(b->v, "map %s is used like data", buf->name);
   }
 }
 

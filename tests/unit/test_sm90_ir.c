@@ -157,6 +157,11 @@ static const struct {
     {"of C box", "of Am box", "of no tensor"},
     {"role inout", "align 8 role inout", "aligned to 8"},
     {"Cm : float16", "Cm : float32", "float32 over float16"},
+    {"sync_warp()", "r[0] = Am[0, 0]", "read like data"},
+    {"sync_warp()", "Am[0, 0] = r[0]", "written like data"},
+    {"sync_warp()", "atomic(dst=Cm[0, 0], value=float16(1.0), fn=0)", "used like data"},
+    {"map Am", "global V : float16 [M * 128] of A\n  map Vm : float16 [M, 128] of V box [64, 64]\n"
+               "  map Am", "of no tensor"},
     // barriers
     {"sync_warp()", "bar[0] = uint64(0)", "written like data"},
     {"sync_warp()", "if bar[0] == uint64(0) { sync_warp() }", "read like data"},
