@@ -146,9 +146,10 @@ static void visit(Verify *v, const VerifyCheck *c, Stmt *s) {
   case ST_FOR: visit_loop(v, c, s); break;
   case ST_IF: {
     int varies = verify_varies(v, s->u.branch.cond), splits = verify_splits(v, s->u.branch.cond);
-    v->divergent += varies;
     v->split += splits;
+    v->divergent += varies && !s->u.branch.roles; // all consumers go the same way
     visit(v, c, s->u.branch.yes);
+    v->divergent += varies && s->u.branch.roles;
     if (s->u.branch.no) visit(v, c, s->u.branch.no);
     v->divergent -= varies;
     v->split -= splits;
