@@ -101,7 +101,7 @@ Layout *frag_from_loop(Arena *a, const FragUse *u, const Layout *loop) {
     bool needed = false;
     for (int d = 0; d < u->buf->ndim; d++) needed = needed || u->dim[d] == v;
     if (needed) continue;
-    if (u->write || !(l = layout_drop(a, l, v))) return NULL;
+    if ((u->write && loop->shape[v] > 1) || !(l = layout_drop(a, l, v))) return NULL;
     for (int i = v; i < n - 1; i++) var[i] = var[i + 1];
     n--;
   }
@@ -116,20 +116,27 @@ Layout *frag_from_loop(Arena *a, const FragUse *u, const Layout *loop) {
   return layout_with_bits(a, l, dt_bits(u->buf->dtype));
 }
 
-Layout *frag_to_loop(Arena *a, const FragUse *u, int nvars) {
+Layout *frag_to_loop(Arena *a, const FragUse *u, const Stmt *loop) {
   if (!u->plain || !u->buf->layout) return NULL;
   const Layout *l = u->buf->layout;
-  int var[LOOP_MAX_DIMS], order[LOOP_MAX_DIMS], n = 0;
+  int nvars = loop->u.loop.nvars, order[LOOP_MAX_DIMS], n = 0;
+  int var[LOOP_MAX_DIMS], index[LOOP_MAX_DIMS]; // of the dimensions left; which one a variable is
   for (int d = u->buf->ndim - 1; d >= 0; d--)
     if (u->dim[d] < 0 && !(l = layout_drop(a, l, d))) return NULL;
+  for (int v = 0; v < nvars; v++) index[v] = -1;
   for (int d = 0; d < u->buf->ndim; d++)
     if (u->dim[d] >= 0) var[n++] = u->dim[d];
-  if (n != nvars) return NULL; // some loop variable is not an index
-  for (int v = 0; v < n; v++)
-    for (int i = 0; i < n; i++)
-      if (var[i] == v) order[v] = i;
-  l = layout_permute(a, l, order);
-  return l ? layout_with_bits(a, l, 1) : NULL;
+  for (int i = 0; i < n; i++) index[var[i]] = i;
+  n = 0;
+  for (int v = 0; v < nvars; v++)
+    if (index[v] >= 0) order[n++] = index[v];
+  if (!(l = layout_permute(a, l, order))) return NULL;
+  for (int v = 0; v < nvars; v++) {
+    if (index[v] >= 0) continue;
+    if (!ex_is(loop->u.loop.extent[v], 1)) return NULL; // it is not an index
+    l = insert_dim(a, l, v);
+  }
+  return layout_with_bits(a, l, 1);
 }
 
 /* ------------------------------------------------------------------ fitting */

@@ -9,10 +9,11 @@
 typedef struct {
   Stmt *stmt;
   FragUses uses;
-  int width;   // what its global and shared accesses can do along the last variable
-  int bytes;   // of its widest element
-  bool memory; // touches global or shared memory
-  bool apart;  // some fragment that it is connected with lacks one of the dimensions
+  int width;        // what its global and shared accesses can do along the last variable
+  int bytes;        // of its widest element outside memory
+  int memory_bytes; // and in memory
+  bool memory;      // touches global or shared memory
+  bool apart;       // some fragment that it is connected with lacks one of the dimensions
 } LoopInfo;
 
 typedef struct {
@@ -128,8 +129,9 @@ static void loop_memory(void *ctx, const Access *acc) {
   LoopInfo *l = ctx;
   const Buffer *b = acc->region.buf;
   if (b->scope == SC_GLOBAL || b->scope == SC_SHARED) l->memory = true;
-  int bytes = (dt_bits(b->dtype) + 7) / 8;
-  if (bytes > l->bytes) l->bytes = bytes;
+  int bytes = (dt_bits(b->dtype) + 7) / 8, *most = &l->bytes;
+  if (b->scope == SC_GLOBAL || b->scope == SC_SHARED) most = &l->memory_bytes;
+  if (bytes > *most) *most = bytes;
 }
 
 typedef struct {
@@ -160,6 +162,7 @@ static void find_loops(void *ctx, Stmt *s) {
   st_walk(s->u.loop.body, scan_memory, &m);
   l.uses = frag_uses(a, s);
   Widths w = {a, in->facts, in->c->target};
+  if (l.memory) l.bytes = l.memory_bytes;
   l.width = width_loop(&w, s, 16 / l.bytes);
   for (int i = 0; i < l.uses.len; i++)
     if (l.uses.data[i].update) vec_push(a, &in->reducers, l.uses.data[i].buf);
@@ -225,7 +228,7 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
   Layout *read = NULL, *written = NULL;
   for (int i = 0; i < l->uses.len; i++) {
     const FragUse *u = &l->uses.data[i];
-    Layout *d = u->update ? NULL : frag_to_loop(a, u, l->stmt->u.loop.nvars);
+    Layout *d = u->update ? NULL : frag_to_loop(a, u, l->stmt);
     if (!d) continue;
     bool fits = true; // a fragment larger than the loop: handled as a part of it
     for (int v = 0; v < d->ndims; v++) fits = fits && ex_is(l->stmt->u.loop.extent[v], d->shape[v]);
@@ -288,7 +291,9 @@ static LoopInfo *next_free(Infer *in) {
   int best_score = -1;
   for (int i = 0; i < in->loops.len; i++) {
     LoopInfo *l = &in->loops.data[i];
-    int score = l->stmt->u.loop.nvars * 100 + l->memory * 50 + l->width;
+    int wide = 0; // dimensions with more than one iteration
+    for (int v = 0; v < l->stmt->u.loop.nvars; v++) wide += !ex_is(l->stmt->u.loop.extent[v], 1);
+    int score = (wide ? wide : 1) * 100 + l->memory * 50 + l->width;
     if (follows(in, l)) score = 0;
     if (l->stmt->u.loop.layout || score <= best_score) continue;
     best = l;

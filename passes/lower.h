@@ -26,7 +26,7 @@ FragUses frag_uses(Arena *a, Stmt *loop);
 // The layout that a free fragment gets from a loop's layout, or a loop from a fragment's; NULL when
 // the use does not determine one.
 Layout *frag_from_loop(Arena *a, const FragUse *u, const Layout *loop);
-Layout *frag_to_loop(Arena *a, const FragUse *u, int nvars);
+Layout *frag_to_loop(Arena *a, const FragUse *u, const Stmt *loop);
 // Registers of the fragment as sum of coeff[i] * (i-th register digit of the loop) + base, in
 // elements, and the proof that every iteration runs on a thread that holds its element (and, for a
 // write, on all of them).
@@ -104,8 +104,8 @@ typedef struct {
   Subst vars; // tile-level loop variables to thread-level expressions
   Expr *thread;
   BufferVec fenced, stored; // shared tiles that the async proxy reads; that TMA stores read
-  Stmt *prologue; // what goes before the body of the threads that multiply
-  int divergent; // enclosing branches and loops that threads may take differently
+  Stmt *prologue;           // what goes before the body of the threads that multiply
+  int divergent;            // enclosing branches and loops that threads may take differently
   // inside a parallel loop:
   Stmt *loop;
   Expr *digit[LOOP_MAX_DIGITS];

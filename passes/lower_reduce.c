@@ -27,6 +27,7 @@ typedef struct {
   Part flip[MAX_PARTS], rest[MAX_PARTS];
   int nflips, nrests;
   int64_t span; // threads from here on hold nothing
+  bool gaps;    // nor do some below
 } Copies;
 
 static int64_t low_bit(int64_t x) { return x & -x; }
@@ -66,7 +67,12 @@ static Copies copies_of(const Layout *l) {
         all[n++] = (Part){g->digit[j].extent, g->digit[j].stride};
   }
   digits = n;
-  for (int i = 0; i < digits; i++) c.span += (all[i].extent - 1) * all[i].stride;
+  int64_t held = 1;
+  for (int i = 0; i < digits; i++) {
+    c.span += (all[i].extent - 1) * all[i].stride;
+    held *= all[i].extent;
+  }
+  c.gaps = held != c.span;
   for (int i = 0; i < l->nreplicas; i++) add_digit(&c, all, digits, i);
   return c;
 }
@@ -90,6 +96,12 @@ static Expr *combined(Finalize *f, Expr *x, Expr *y) {
 }
 
 static Stmt *each_register(Finalize *f, Var *r, Stmt *body) {
+  if (f->regs == 1) {
+    Subst one = {.arena = f->l->arena};
+    subst_add(&one, r, num(f, 0));
+    subst_stmt(&one, body);
+    return body;
+  }
   return st_for(f->l->arena, LOOP_UNROLL, r, num(f, 0), num(f, f->regs), body, f->s->span);
 }
 
@@ -157,7 +169,7 @@ static void across(Finalize *f, Stmt *out) {
     at = ex_add(a, at, ex_mul(a, ex_floormod(a, rest, num(f, p.extent)), num(f, step)));
     rest = ex_floordiv(a, rest, num(f, p.extent));
     runs *= p.extent;
-    width += (p.extent - 1) * step;
+    if (f->c.gaps) width += (p.extent - 1) * step; // threads in a gap may look beyond
   }
   if (f->c.span < l->kernel->threads) holder = ex_lt(a, l->thread, num(f, f->c.span));
   Expr *count = num(f, f->regs * width), *r = ex_var(a, v), *q = ex_var(a, w);

@@ -49,8 +49,8 @@ typedef struct {
 } PlanChannel;
 
 typedef struct {
-  int stages; // depth of the rings; 0 or 1: no ring
-  int copies; // how many copies are async
+  int stages;          // depth of the rings; 0 or 1: no ring
+  int copies;          // how many copies are async
   int channels, depth; // between producer and consumers, each a ring of `depth`; 0: none
   PlanChannel channel[PLAN_CHANNELS];
 } PlanLoop;
@@ -68,7 +68,7 @@ PlanCopy *plan_copy(const Plan *p, const Stmt *copy); // NULL when not planned
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
 PlanLoop *plan_loop(const Plan *p, const Stmt *loop);
-PlanRoles *plan_of_roles(const Plan *p, const Kernel *k); // NULL: all threads do the same
+PlanRoles *plan_of_roles(const Plan *p, const Kernel *k);   // NULL: all threads do the same
 void plan_set(Plan *p, const void *key, void *value);       // adds or replaces
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a copied statement
 
