@@ -38,6 +38,8 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 
 /* plan_roles.c */
 
+// Registers that a thread of a block of `threads` threads may have beside a producer.
+int plan_consumer_regs(const Target *t, int threads);
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k);
 
 #endif

@@ -202,12 +202,18 @@ static void note_barrier(void *ctx, Stmt *s) {
   if (named || op_info(s->u.op.op)->sync == SYNC_BLOCK) *(Stmt **)ctx = s;
 }
 
-static int registers_of(const Kernel *k, bool producer) {
-  int groups = k->threads / 128;
-  int own = groups <= 2 ? 40 : groups == 3 ? 32 : 24;
-  if (producer) return own;
-  int left = (512 - own) / groups / 8 * 8;
-  return left > 240 ? 240 : left;
+// A multiprocessor's registers over the threads of a block with a producer warpgroup; consumers get
+// what the producer leaves.
+static int producer_regs(int threads) {
+  int groups = threads / 128;
+  return groups <= 2 ? 40 : groups == 3 ? 32 : 24;
+}
+
+int plan_consumer_regs(const Target *t, int threads) {
+  int most = t->regs_per_sm / 128, regs = most * 128 / threads;
+  if (threads + 128 <= t->max_threads) regs = (most - producer_regs(threads)) * 128 / threads;
+  regs = regs / 8 * 8;
+  return regs > 240 ? 240 : regs;
 }
 
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
@@ -232,7 +238,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   if (!r.loops) return;
   if (!pass_flag(c, "stages", 0)) fill_depths(&r);
   PlanRoles *roles = NEW(c->arena, PlanRoles);
-  roles->producer_regs = registers_of(k, true);
-  roles->consumer_regs = registers_of(k, false);
+  roles->producer_regs = producer_regs(k->threads);
+  roles->consumer_regs = plan_consumer_regs(c->target, k->threads);
   plan_set(c->plan, k, roles);
 }

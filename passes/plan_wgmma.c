@@ -4,7 +4,8 @@
 #include "ir/layout.h"
 #include "passes/plan_internal.h"
 
-enum { ROWS = 64, WARPGROUP = 128 };
+enum { ROWS = 64, WARPGROUP = 128, ADDRESSES = 26, OTHERS = 30 };
+// Registers beside the accumulators: of an instruction (ptxas C7602 says so), of a kernel.
 
 static bool types(DType a, DType b, DType c) {
   bool narrow = dt_bits(a) == 8 && dt_bits(b) == 8 && dt_is_float(a) == dt_is_float(b);
@@ -14,9 +15,17 @@ static bool types(DType a, DType b, DType c) {
   return (a == DT_BF16 || a == DT_F32 || a == DT_TF32) && c == DT_F32;
 }
 
+// ptxas compiles an instruction within the registers that a thread starts with.
+static int most_columns(const Target *t, int threads) {
+  int all = threads + 128 <= t->max_threads ? threads + 128 : threads;
+  int start = t->regs_per_sm / all / 8 * 8;
+  int n = (start - ADDRESSES) * 2 / 8 * 8;
+  return n < 256 ? n : 256;
+}
+
 // The widest instruction whose columns divide n; 0: none.
-static int columns(int n, bool integer) {
-  for (int w = n < 256 ? n : 256; w >= 8; w -= 8)
+static int columns(int n, int most, bool integer) {
+  for (int w = n < most ? n : most; w >= 8; w -= 8)
     if (n % w == 0 && layout_wgmma_n(w, integer)) return w;
   return 0;
 }
@@ -57,6 +66,11 @@ static bool operand(PassCtx *c, const Region *r, bool along, int shares, int sha
   return starts(&t, at[along], at[!along], shares, share, extent, K);
 }
 
+// Of a thread's accumulators; wgmma wants them all in registers.
+static int registers(const Kernel *k, const PlanGemm *g) {
+  return (int)((int64_t)g->M * g->N * dt_bits(g->c) / 32 / k->threads);
+}
+
 void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   const Arg *arg = s->u.op.arg;
   const Region *a = arg[0].region, *b = arg[1].region;
@@ -69,8 +83,8 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   while (wm > 1 && (groups % wm || g->M % (ROWS * wm))) wm--;
   int wn = groups / wm;
   if (g->M % (ROWS * wm) || g->N % (8 * wn)) return;
-  int n = columns(g->N / wn, g->c == DT_I32);
-  if (!n) return;
+  int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
+  if (!n || registers(k, g) + OTHERS > plan_consumer_regs(c->target, k->threads)) return;
   if (a->buf->scope == SC_FRAGMENT ? ta : !operand(c, a, ta, wm, g->M / wm, ROWS, g->K)) return;
   if (!operand(c, b, !tb, wn, g->N / wn, n, g->K)) return;
   g->wgmma = true;

@@ -332,8 +332,9 @@ static void split(Roles *r, const PlanRoles *plan) {
     diag_remark(r->c->diags, span, "roles", "persistent: each block walks over several tiles");
   }
   st_add(a, elected, slice);
-  // One warpgroup of consumers has registers enough as it is.
-  bool moves = k->threads > 128;
+  // What all threads start with may be as much as the consumers can get.
+  int start = r->c->target->regs_per_sm / (k->threads + 128) / 8 * 8;
+  bool moves = plan->consumer_regs > start;
   if (moves) {
     st_add(a, producer, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->producer_regs, (int64_t)0));
     st_add(a, consumers, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->consumer_regs, (int64_t)1));

@@ -3,7 +3,11 @@
 # by the text's hash. Without nvcc the cases are skipped, in CI (TLC_CI) they fail.
 # SPDX-License-Identifier: MIT
 case $1 in
-  list) for f in samples/*.tl; do printf '%s sm_80\n%s sm_90a\n' "$f" "$f"; done ;;
+  list)
+    for f in samples/*.tl; do printf '%s sm_80\n%s sm_90a\n' "$f" "$f"; done
+    forms="tests/cases/gemm_forms.tl -p M=512,N=512,K=512,bk=64" # blocks of other sizes
+    printf '%s sm_90a\n' "$forms,bm=192,bn=256,threads=384" "$forms,bm=128,bn=128,threads=512" \
+      "$forms,bm=448,bn=64,threads=896" "$forms,bm=256,bn=128,threads=1024" ;;
   run)
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
     if [ -z "$nvcc" ]; then
@@ -11,8 +15,9 @@ case $1 in
       echo "no nvcc"; exit 77
     fi
     file=${2% *} arch=${2#* }
-    cu=$WORK/nvcc.$(basename "$file" .tl).$arch.cu
-    "$TLC" --arch "$arch" "$file" -o "$cu" || exit 1
+    cu=$WORK/nvcc.$(sed 's/.*\///; s/\.tl//; s/[^a-z0-9_]//g' <<< "$file").$arch.cu
+    # shellcheck disable=SC2086
+    "$TLC" --arch "$arch" $file -o "$cu" || exit 1
     cache=$WORK/nvcc.cache.$(sha256sum < "$cu" | cut -c1-32)
     if [ ! -f "$cache" ]; then
       "$nvcc" -std=c++17 -arch="$arch" -Xptxas -v -Werror all-warnings -cubin -o "$cu.cubin" "$cu" \
