@@ -14,7 +14,7 @@ case $1 in
       [ -n "${TLC_CI-}" ] && { echo "nvcc is missing"; exit 1; }
       echo "no nvcc"; exit 77
     fi
-    file=${2% *} arch=${2#* }
+    file=${2% *} arch=${2##* }
     cu=$WORK/nvcc.$(sed 's/.*\///; s/\.tl//; s/[^a-z0-9_]//g' <<< "$file").$arch.cu
     # shellcheck disable=SC2086
     "$TLC" --arch "$arch" $file -o "$cu" || exit 1
