@@ -116,7 +116,8 @@ START_TEST(poison_zeros_bits) {
   for (int t = 0; t < RT_TYPE_COUNT; t++) {
     unsigned char data[64];
     rt_fill(data, (RtType)t, 4, RT_POISON, 0, 0);
-    if (rt_type_is_float((RtType)t)) ck_assert(isnan(rt_get((RtType)t, data, 3)));
+    if (t == RT_E2M1) ck_assert(rt_get(RT_E2M1, data, 3) != 0); // it has no NaN
+    else if (rt_type_is_float((RtType)t)) ck_assert(isnan(rt_get((RtType)t, data, 3)));
     else ck_assert_int_eq(data[0], 0xcd);
     rt_fill(data, (RtType)t, 4, RT_ZEROS, 0, 0);
     ck_assert(rt_get((RtType)t, data, 3) == 0);
