@@ -163,8 +163,8 @@ enum { DEPTH_MOST = 8 };
 typedef struct {
   Roles *r;
   int64_t stage, other; // bytes: of a stage of all channels; of the tiles beside them
-  int asked;
   PlanLoop *loop;
+  int ring; // slots of the ring that add_ring counts
 } Depth;
 
 static int64_t tile_bytes(Arena *a, const Buffer *b) {
@@ -172,10 +172,21 @@ static int64_t tile_bytes(Arena *a, const Buffer *b) {
   return (bytes + align - 1) / align * align;
 }
 
+// The ring of another loop: its first slot is among the other tiles already.
+static void add_ring(void *ctx, Stmt *s) {
+  Depth *d = ctx;
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(d->r->c->plan, s)->async) return;
+  d->other += (d->ring - 1) * tile_bytes(d->r->c->arena, s->u.op.arg[1].region->buf);
+}
+
 static void add_stage(void *ctx, Stmt *s) {
   Depth *d = ctx;
   PlanLoop *plan = s->kind == ST_FOR ? plan_loop(d->r->c->plan, s) : NULL;
   if (plan && plan->channels) d->loop = plan;
+  else if (plan && plan->stages > 1) {
+    d->ring = plan->stages;
+    st_walk(s->u.loop.body, add_ring, d);
+  }
   if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(d->r->c->plan, s)->channel) return;
   int64_t bytes = tile_bytes(d->r->c->arena, s->u.op.arg[1].region->buf);
   d->stage += bytes;
@@ -202,8 +213,8 @@ static void note_barrier(void *ctx, Stmt *s) {
   if (named || op_info(s->u.op.op)->sync == SYNC_BLOCK) *(Stmt **)ctx = s;
 }
 
-// A multiprocessor's registers over the threads of a block with a producer warpgroup; consumers get
-// what the producer leaves.
+// The registers that a block with a producer warpgroup starts with, as many for each thread in
+// eights; consumers get what the producer leaves.
 static int producer_regs(int threads) {
   int groups = threads / 128;
   return groups <= 2 ? 40 : groups == 3 ? 32 : 24;
@@ -211,7 +222,10 @@ static int producer_regs(int threads) {
 
 int plan_consumer_regs(const Target *t, int threads) {
   int most = t->regs_per_sm / 128, regs = most * 128 / threads;
-  if (threads + 128 <= t->max_threads) regs = (most - producer_regs(threads)) * 128 / threads;
+  if (threads + 128 <= t->max_threads) {
+    most = t->regs_per_sm / (threads + 128) / 8 * 8 * (threads + 128) / 128;
+    regs = (most - producer_regs(threads)) * 128 / threads;
+  }
   regs = regs / 8 * 8;
   return regs > 240 ? 240 : regs;
 }

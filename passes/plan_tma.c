@@ -43,7 +43,19 @@ static bool whole(const Region *r) {
   return true;
 }
 
-static const char *tile_why(PassCtx *c, const Region *src, const Region *dst) {
+// Bytes from one slot or leading index of a dense tile to the next, where there are several.
+static int64_t dense_step(const Region *tile, bool ring) {
+  int64_t bits = dt_bits(tile->buf->dtype), lead = 1;
+  for (int d = 0; d < tile->n; d++) {
+    int64_t extent = 1;
+    ex_const(tile->extent[d], &extent);
+    if (d < tile->n - 2) lead *= extent;
+    else bits *= extent;
+  }
+  return lead > 1 || ring ? bits / 8 : 0;
+}
+
+static const char *tile_why(PassCtx *c, const Region *src, const Region *dst, bool ring) {
   Arena *a = c->arena;
   int sd[MAP_RANK], dd[MAP_RANK], n = walked(src, sd), m = walked(dst, dd);
   int64_t cols, bits = dt_bits(dst->buf->dtype);
@@ -59,8 +71,13 @@ static const char *tile_why(PassCtx *c, const Region *src, const Region *dst) {
   Layout *dense = plan_tma_layout(a, dst->buf);
   if (dst->buf->layout && !layout_equal(dst->buf->layout, dense))
     return arena_printf(a, "the layout of %s is annotated", dst->buf->name);
-  if (!dense->swizzle && cols > 256)
+  if (dense->swizzle) return NULL;
+  if (cols > 256)
     return arena_printf(a, "a row of %s has more than 256 elements", dst->buf->name);
+  int64_t step = dense_step(dst, ring);
+  if (step % 128)
+    return arena_printf(a, "%lld bytes, the rows of %s together, are no multiple of 128",
+                        (long long)step, dst->buf->name);
   return NULL;
 }
 
@@ -70,7 +87,8 @@ Layout *plan_tma_layout(Arena *a, const Buffer *b) {
   if (n > 16) die("a tile of %d dimensions", n);
   for (int d = 0; d < n; d++)
     if (!ex_const(b->shape[d], &shape[d])) die("a tile of run-time shape");
-  if (n < 2 || shape[n - 1] * bits % 256) return layout_linear(a, shape, n, bits);
+  if (n < 2 || shape[n - 2] < 2 || shape[n - 1] * bits % 256)
+    return layout_linear(a, shape, n, bits);
   return layout_swizzled_nd(a, shape, n, bits);
 }
 
@@ -102,7 +120,7 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   st_walk(k->body, other_writer, &other);
   if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
   const char *why = tensor_why(c, f, dst->buf);
-  return why ? why : tile_why(c, dst, src);
+  return why ? why : tile_why(c, dst, src, false);
 }
 
 const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy) {
@@ -114,5 +132,5 @@ const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy) {
     return "it does not go from global to shared memory";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
   const char *why = tensor_why(c, f, src->buf);
-  return why ? why : tile_why(c, src, dst);
+  return why ? why : tile_why(c, src, dst, true);
 }

@@ -28,6 +28,13 @@ static void resume(Sync *s, Stmt *block, int index) {
 
 static void put_wait(Sync *s, Stmt *parent, Stmt *x) {
   Span span = s->to->span;
+  if (s->from->bulk) {
+    Expr *first = ex_bin(s->a, BIN_EQ, ex_var(s->a, s->kernel->thread), ex_index(s->a, 0));
+    Stmt *wait = st_block(s->a, span);
+    st_add(s->a, wait, st_op(s->a, OP_BULK_WAIT, span, (int64_t)0, (int64_t)1));
+    sync_insert(s->a, parent, x, st_if(s->a, first, wait, NULL, span));
+    return;
+  }
   if (!s->from->commits) sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_COMMIT, span));
   sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, span, (int64_t)0));
 }

@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
   AccessMode mode;
   bool async;  // of an asynchronous copy
+  bool bulk;   // async: thread 0's, a TMA store's of its tile, until a bulk_wait
   bool waited; // async: complete for its own thread, not yet visible to others
   int commits; // async: groups closed since it was issued, its own included
   Buffer *buf;

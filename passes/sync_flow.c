@@ -84,20 +84,34 @@ static void barrier(Sync *s) {
   s->state = kept;
 }
 
+// From here on it is the wait that a barrier must follow.
+static void arrived(Sync *s, Pending *p) {
+  p->waited = true;
+  p->path = arena_copy(s->a, s->path.data, sizeof(Stmt *) * (size_t)s->path.len);
+  p->npath = p->depth = s->path.len;
+}
+
 // A commit (wait < 0) or a wait changes what is in flight.
 static void groups(Sync *s, int64_t wait) {
   State next = {0};
   for (int i = 0; i < s->state.len; i++) {
     Pending *p = s->state.data[i];
-    if (flying(p)) {
+    if (flying(p) && !p->bulk) {
       p = arena_copy(s->a, p, sizeof *p);
       if (wait < 0) p->commits += p->commits <= s->max_wait; // saturates once any wait covers it
-      else if (p->commits > wait) {
-        p->waited = true; // from here on it is the wait that a barrier must follow
-        p->path = arena_copy(s->a, s->path.data, sizeof(Stmt *) * (size_t)s->path.len);
-        p->npath = p->depth = s->path.len;
-      }
+      else if (p->commits > wait) arrived(s, p);
     }
+    add(s, &next, p);
+  }
+  s->state = next;
+}
+
+// All TMA stores so far have read their tiles.
+static void bulk_wait(Sync *s) {
+  State next = {0};
+  for (int i = 0; i < s->state.len; i++) {
+    Pending *p = s->state.data[i];
+    if (flying(p) && p->bulk) arrived(s, p = arena_copy(s->a, p, sizeof *p));
     add(s, &next, p);
   }
   s->state = next;
@@ -165,8 +179,11 @@ static void leaf_access(void *ctx, const Access *acc) {
   Sync *s = leaf->s;
   Buffer *buf = acc->region.buf;
   if (buf->scope != SC_SHARED && buf->scope != SC_GLOBAL) return;
+  // Nobody else touches a tensor that TMA stores write (plan_tma_store_why).
+  bool bulk = leaf->stmt->kind == ST_OP && leaf->stmt->u.op.op == OP_TMA_STORE;
+  if (bulk && buf->scope == SC_GLOBAL) return;
   Pending *b = NEW(s->a, Pending);
-  *b = (Pending){.mode = acc->mode, .async = acc->async, .buf = buf, .count = 1, .span = acc->span};
+  *b = (Pending){acc->mode, acc->async, bulk, .buf = buf, .count = 1, .span = acc->span};
   if (acc->region.n != 1 || !ex_const(acc->region.extent[0], &b->count))
     die("sync: an access of %s is not one flat run", buf->name);
   b->at.index = subst_expr(&s->lets, acc->region.min[0]);
@@ -213,7 +230,8 @@ static void visit_accesses(Sync *s, Stmt *x) {
 /* loops */
 
 static void note_special(void *ctx, Stmt *x) {
-  if (x->kind == ST_OP && op_info(x->u.op.op)->sync > SYNC_WARP) *(bool *)ctx = true;
+  if (x->kind != ST_OP) return;
+  if (op_info(x->u.op.op)->sync > SYNC_WARP || x->u.op.op == OP_BULK_WAIT) *(bool *)ctx = true;
 }
 
 // All accesses of a loop at once: false when some pair of them conflicts between iterations.
@@ -287,7 +305,7 @@ static void cross(Sync *s, const Stmt *loop, const State *out, State *into, bool
 
 static int in_flight(const State *x) {
   int n = 0;
-  for (int i = 0; i < x->len; i++) n += flying(x->data[i]);
+  for (int i = 0; i < x->len; i++) n += flying(x->data[i]) && !x->data[i]->bulk;
   return n;
 }
 
@@ -398,6 +416,16 @@ static void visit_roles(Sync *s, Stmt *x) {
   facts_pop(s->facts, mark);
 }
 
+// Thread 0's branch: the others have no TMA stores to wait for.
+static bool waits_for_bulk(const Stmt *x) {
+  const Stmt *yes = x->u.branch.yes;
+  for (int i = 0; i < yes->u.block.len; i++) {
+    const Stmt *y = yes->u.block.data[i];
+    if (y->kind == ST_OP && y->u.op.op == OP_BULK_WAIT) return !x->u.branch.no;
+  }
+  return false;
+}
+
 static void visit_if(Sync *s, Stmt *x) {
   if (x->u.branch.roles) {
     visit_roles(s, x);
@@ -414,6 +442,7 @@ static void visit_if(Sync *s, Stmt *x) {
   facts_pop(s->facts, mark);
   if (s->from) return;
   State yes = s->state;
+  if (waits_for_bulk(x)) return;
   // Under a condition that varies, the other threads run `no` after these ran `yes`.
   s->state = entry;
   if (x->u.branch.no && !uniform_expr(s->uniform, x->u.branch.cond)) merge(s, &s->state, &yes);
@@ -465,6 +494,7 @@ static void visit_op(Sync *s, Stmt *x) {
   if (info->sync == SYNC_BLOCK) barrier(s);
   else if (info->sync == SYNC_COMMIT) groups(s, -1);
   else if (info->sync == SYNC_WAIT) groups(s, x->u.op.arg[0].i);
+  else if (x->u.op.op == OP_BULK_WAIT) bulk_wait(s);
   else visit_accesses(s, x);
 }
 

@@ -2,7 +2,7 @@
 --reference small programs against reference.py, which shares nothing with tlc; with --text the text
 emitted for them, compiled by g++, against the oracle (slow).
 
-    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED]
+    programs.py [--first N] [--count N] [--seconds N] [--jobs N] [--out DIR] [--show SEED] [--arch ARCH]
 
 Prints each finding once per signature with its seed and a reduced program; status 1 if any.
 SPDX-License-Identifier: MIT
@@ -19,17 +19,27 @@ import time
 sys.path.insert(0, os.path.dirname(__file__))
 import numpy as np  # noqa: E402
 from reference import convert, execute  # noqa: E402
-from tileops import make  # noqa: E402
+import tileops  # noqa: E402
+import tileroles  # noqa: E402
 
 TLC = os.environ.get("TLC", "build/tlc")
 TEXT_RUN = os.path.join(os.path.dirname(TLC), "tests/text_run")
-# Refusals that say a program asks for more than there is, or for an exchange among some threads only.
-REFUSED = ("E520", "E518", "E521")
+# Refusals that say a program asks for more than there is, for an exchange among some threads only, or
+# for more warps than a product has tiles.
+REFUSED = ("E520", "E518", "E521", "E515")
+ARCH = []
+
+
+def make(seed, small=False):
+    """On a target with roles half the programs are of their kind."""
+    return tileroles.make(seed) if seed % 2 and "--arch=sm_90a" in ARCH and not small else tileops.make(seed, small)
+
 
 
 def run(path, args, emu_seed=1, timeout=20, extra=()):
     """None when all is well, else the signature of what went wrong and the output."""
-    command = [TLC, "--run", "--device=emu", "--integers", f"--emu-seed={emu_seed}", path, *args, *extra]
+    command = [TLC, "--run", "--device=emu", "--integers", f"--emu-seed={emu_seed}", *ARCH, path, *args,
+               *extra]
     return outcome(command, timeout)
 
 
@@ -229,7 +239,9 @@ def main():
     p.add_argument("--all", action="store_true", help="reduce every finding, not one a signature")
     p.add_argument("--reference", action="store_true")
     p.add_argument("--text", action="store_true")
+    p.add_argument("--arch", default="sm_80")
     o = p.parse_args()
+    ARCH.append(f"--arch={o.arch}")
     if o.reference or o.text:
         use(check_text if o.text else check_reference)
     if o.show is not None:
