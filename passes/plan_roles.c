@@ -68,7 +68,7 @@ static void uses_outside(Roles *r, Stmt *s) {
 
 static const char *copy_why(Roles *r, Stmt *loop, int at) {
   Stmt *body = loop->u.loop.body, *s = body->u.block.data[at];
-  const char *why = plan_tma_why(r->c, r->facts, s);
+  const char *why = plan_tma_why(r->c, r->facts, r->kernel, s);
   if (!why) why = plan_in_order_why(r->c, r->kernel, loop, at);
   if (why) return why;
   const Region *src = s->u.op.arg[0].region;

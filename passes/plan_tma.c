@@ -55,7 +55,8 @@ static int64_t dense_step(const Region *tile, bool ring) {
   return lead > 1 || ring ? bits / 8 : 0;
 }
 
-static const char *tile_why(PassCtx *c, const Region *src, const Region *dst, bool ring) {
+static const char *tile_why(PassCtx *c, const Kernel *k, const Region *src, const Region *dst,
+                            bool ring) {
   Arena *a = c->arena;
   int sd[MAP_RANK], dd[MAP_RANK], n = walked(src, sd), m = walked(dst, dd);
   int64_t cols, bits = dt_bits(dst->buf->dtype);
@@ -68,12 +69,12 @@ static const char *tile_why(PassCtx *c, const Region *src, const Region *dst, bo
   if (cols * bits % 128)
     return arena_printf(a, "a row of %s, %lld bytes, is no multiple of 16", dst->buf->name,
                         (long long)(cols * bits / 8));
+  if (views_named(k, dst->buf)) return arena_printf(a, "%s has a view", dst->buf->name);
   Layout *dense = plan_tma_layout(a, dst->buf);
   if (dst->buf->layout && !layout_equal(dst->buf->layout, dense))
     return arena_printf(a, "the layout of %s is annotated", dst->buf->name);
   if (dense->swizzle) return NULL;
-  if (cols > 256)
-    return arena_printf(a, "a row of %s has more than 256 elements", dst->buf->name);
+  if (cols > 256) return arena_printf(a, "a row of %s has more than 256 elements", dst->buf->name);
   int64_t step = dense_step(dst, ring);
   if (step % 128)
     return arena_printf(a, "%lld bytes, the rows of %s together, are no multiple of 128",
@@ -120,10 +121,10 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   st_walk(k->body, other_writer, &other);
   if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
   const char *why = tensor_why(c, f, dst->buf);
-  return why ? why : tile_why(c, dst, src, false);
+  return why ? why : tile_why(c, k, dst, src, false);
 }
 
-const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy) {
+const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   const PlanCopy *plan = plan_copy(c->plan, copy);
   if (!c->target->bulk) return arena_printf(c->arena, "%s has no TMA", c->target->name);
@@ -132,5 +133,5 @@ const char *plan_tma_why(PassCtx *c, Facts *f, const Stmt *copy) {
     return "it does not go from global to shared memory";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
   const char *why = tensor_why(c, f, src->buf);
-  return why ? why : tile_why(c, src, dst, true);
+  return why ? why : tile_why(c, k, src, dst, true);
 }

@@ -47,20 +47,21 @@ static bool starts(const WgmmaTile *t, int64_t mn, int64_t k, int shares, int sh
   return true;
 }
 
-static bool describes(Arena *a, const Region *r, bool along, WgmmaTile *t) {
+static bool describes(Arena *a, const Kernel *kernel, const Region *r, bool along, WgmmaTile *t) {
   const Layout *dense = plan_tma_layout(a, r->buf);
   int64_t at;
+  if (views_named(kernel, r->buf)) return false; // row-major, for all its names
   if (r->buf->layout && !layout_equal(r->buf->layout, dense)) return false;
   for (int d = r->n - 2; d < r->n; d++)
     if (!ex_const(r->min[d], &at)) return false;
   return layout_wgmma_tile(dense, along, t);
 }
 
-static bool operand(PassCtx *c, const Region *r, bool along, int shares, int share, int extent,
-                    int K) {
+static bool operand(PassCtx *c, const Kernel *kernel, const Region *r, bool along, int shares,
+                    int share, int extent, int K) {
   WgmmaTile t;
   int64_t at[2];
-  if (r->buf->scope != SC_SHARED || !describes(c->arena, r, along, &t)) return false;
+  if (r->buf->scope != SC_SHARED || !describes(c->arena, kernel, r, along, &t)) return false;
   for (int d = 0; d < 2; d++)
     if (!ex_const(r->min[r->n - 2 + d], &at[d])) return false;
   return starts(&t, at[along], at[!along], shares, share, extent, K);
@@ -85,8 +86,8 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   if (g->M % (ROWS * wm) || g->N % (8 * wn)) return;
   int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
   if (!n || registers(k, g) + OTHERS > plan_consumer_regs(c->target, k->threads)) return;
-  if (a->buf->scope == SC_FRAGMENT ? ta : !operand(c, a, ta, wm, g->M / wm, ROWS, g->K)) return;
-  if (!operand(c, b, !tb, wn, g->N / wn, n, g->K)) return;
+  if (a->buf->scope == SC_FRAGMENT ? ta : !operand(c, k, a, ta, wm, g->M / wm, ROWS, g->K)) return;
+  if (!operand(c, k, b, !tb, wn, g->N / wn, n, g->K)) return;
   g->wgmma = true;
   g->pair_m = g->pair_n = false;
   g->warps_m = wm;
