@@ -72,6 +72,8 @@ static const char *copy_why(Roles *r, Stmt *loop, int at) {
   if (!why) why = plan_in_order_why(r->c, r->kernel, loop, at);
   if (why) return why;
   const Region *src = s->u.op.arg[0].region;
+  if (walk_touches(r->c->arena, r->kernel->body, src->buf, true))
+    return arena_printf(r->c->arena, "the kernel writes %s", src->buf->name);
   for (int d = 0; d < src->n; d++)
     if (!repeatable(r, src->min[d])) return "its address is computed by the consumers";
   r->skip = loop;

@@ -213,7 +213,7 @@ Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b) {
   facts_push_loop(s->facts, s->other, ex_index(s->a, 0), ex_index(s->a, s->kernel->threads));
   push_ranges(s, a);
   push_ranges(s, b);
-  bool meet = may_meet(s, a, b, flying);
+  bool meet = may_meet(s, a, b, flying || a->warp || b->warp);
   facts_pop(s->facts, mark);
   return !meet ? CONFLICT_NONE : flying ? CONFLICT_WAIT : CONFLICT_BARRIER;
 }

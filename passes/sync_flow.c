@@ -180,10 +180,11 @@ static void leaf_access(void *ctx, const Access *acc) {
   Buffer *buf = acc->region.buf;
   if (buf->scope != SC_SHARED && buf->scope != SC_GLOBAL) return;
   // Nobody else touches a tensor that TMA stores write (plan_tma_store_why).
-  bool bulk = leaf->stmt->kind == ST_OP && leaf->stmt->u.op.op == OP_TMA_STORE;
+  OpCode op = leaf->stmt->kind == ST_OP ? leaf->stmt->u.op.op : OP_SYNC;
+  bool bulk = op == OP_TMA_STORE, warp = op == OP_LDMATRIX || op == OP_STMATRIX;
   if (bulk && buf->scope == SC_GLOBAL) return;
   Pending *b = NEW(s->a, Pending);
-  *b = (Pending){acc->mode, acc->async, bulk, .buf = buf, .count = 1, .span = acc->span};
+  *b = (Pending){acc->mode, acc->async, bulk, warp, .buf = buf, .count = 1, .span = acc->span};
   if (acc->region.n != 1 || !ex_const(acc->region.extent[0], &b->count))
     die("sync: an access of %s is not one flat run", buf->name);
   b->at.index = subst_expr(&s->lets, acc->region.min[0]);
