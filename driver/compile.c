@@ -49,15 +49,37 @@ EvOptions job_eval(const Job *j, const Options *o) {
                      .ninclude = o->include.len};
 }
 
+// The entries that are asked for, none of them evaluated; nothing is reported.
+static EvResult list_entries(Job *j, const EvOptions *e) {
+  EvOptions list = *e;
+  EvResult r = {0};
+  list.diags = diag_new(j->arena, j->sources, (DiagOptions){0});
+  list.list = true;
+  (void)ev_compile(&list, &r);
+  return r;
+}
+
+// Where values are wanting: those of a call in the file's own code, to start from.
+static void tell_call(Job *j, const EvOptions *e) {
+  if (diag_first_id(j->diags) != DIAG_MISSING_PARAMS || diag_errors(j->diags) != 1) return;
+  EvResult r = list_entries(j, e);
+  if (r.entries.len != 1 || !r.entries.data[0].calls.len) return;
+  const EvConfig *call = &r.entries.data[0].calls.data[0];
+  Buf text = {0};
+  for (int i = 0; i < call->bindings.len; i++)
+    buf_printf(&text, "%s%s=%s", i ? "," : "", call->bindings.data[i].name,
+               call->bindings.data[i].value);
+  if (text.len)
+    diag_note(j->diags, r.entries.data[0].span, "the file's own code calls it with -p %s",
+              buf_str(&text));
+  buf_free(&text);
+}
+
 // --params: the first set of values recorded for the entry, under those of -p.
 static void bind_recorded(Job *j, const Options *o, EvOptions *e) {
   Arena *a = j->arena;
   Params *p = params_read(a, o->params);
-  EvOptions list = *e;
-  EvResult r = {0};
-  list.diags = diag_new(a, j->sources, (DiagOptions){0});
-  list.list = true;
-  (void)ev_compile(&list, &r);
+  EvResult r = list_entries(j, e);
   Map *set = map_new(a);
   if (r.entries.len == 1 && params_count(p, o->input, r.entries.data[0].name))
     params_bind(p, o->input, r.entries.data[0].name, 0, set);
@@ -69,6 +91,7 @@ static bool read_source(Job *j, const Options *o) {
   if (o->params) bind_recorded(j, o, &e);
   EvResult r = {0};
   bool ok = ev_compile(&e, &r);
+  if (!ok) tell_call(j, &e);
   for (int i = 0; i < r.files.len; i++) vec_push(j->arena, &j->read, r.files.data[i]);
   for (int i = 0; ok && i < r.programs.len; i++) {
     Buf why = {0};

@@ -93,7 +93,7 @@ static const AstExpr *entry(const AstExpr *object, const char *key) {
 }
 
 // A path's own entry, or the longest one that is its end: "gemm/a.py" of "/x/examples/gemm/a.py".
-static const AstExpr *file_entry(const Params *p, const char *path) {
+static const AstExpr *entry_of_path(const Params *p, const char *path) {
   const AstExpr *best = NULL;
   size_t n = strlen(path), most = 0;
   for (int i = 0; i < p->files->dict.len; i++) {
@@ -106,6 +106,15 @@ static const AstExpr *file_entry(const Params *p, const char *path) {
     best = object_of(e->value, p->path, "a file's entry is no object of kernels");
   }
   return best;
+}
+
+// `a.py`, from within its folder, is that file too.
+static const AstExpr *file_entry(const Params *p, const char *path) {
+  const AstExpr *found = entry_of_path(p, path);
+  char *real = found ? NULL : realpath(path, NULL);
+  if (real) found = entry_of_path(p, real);
+  free(real);
+  return found;
 }
 
 int params_count(const Params *p, const char *path, const char *kernel) {

@@ -479,6 +479,9 @@ END
   second() { "$TLC" --entry second "$D/s/odd.py" --params "$D/p.json" --emit tile -o - "$@"; }
   "$TLC" --entry test_it.main "$D/s/odd.py" -o - | grep -q 'cudaError_t test_it(' || fail "a kernel in a function"
   second | grep -q 'float32 \[8\]' || fail "--params"
+  printf '{"s/odd.py": {"second": [{"M": 8}]}}' > "$D/key.json"
+  (cd "$D/s" && "$OLDPWD/$TLC" --entry second odd.py --params "$D/key.json" --emit tile -o -) 2> /dev/null |
+    grep -q 'float32 \[8\]' || fail "--params from within the folder"
   second -p M=9 | grep -q 'float32 \[9\]' || fail "-p wins"
   echo '[1]' > "$D/bad.json"
   "$TLC" --survey "$D/s" --params "$D/bad.json" > /dev/null 2>&1; same $? 2
