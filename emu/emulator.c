@@ -39,8 +39,10 @@ static size_t place_global(Emu *e, EBuf *d) {
 
 // False when the argument's bytes are too few.
 static bool place_argument(Emu *e, const Param *q, const EmuArg *arg) {
-  size_t need = place_global(e, &e->buf[emu_buffer(&e->c, q->buf)]);
-  if (arg->bytes >= need) return true;
+  EBuf *d = &e->buf[emu_buffer(&e->c, q->buf)];
+  size_t need = place_global(e, d);
+  if (!arg->bytes) d->elems = 0; // some extent is 0, whatever the strides
+  if (arg->bytes >= need || !arg->bytes) return true;
   EMU_FAIL(&e->m, q, DIAG_EMU_ARG_SIZE, q->span, q->name, (long long)arg->bytes, (long long)need);
   return false;
 }

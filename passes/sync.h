@@ -29,7 +29,7 @@ typedef struct {
   AccessMode mode;
   bool async;  // of an asynchronous copy
   bool bulk;   // async: thread 0's, a TMA store's of its tile, until a bulk_wait
-  bool warp;   // by all threads of a warp together: whose registers it is about is not whose address
+  bool warp;   // of a warp together: who gives an address is not who gets what is there
   bool waited; // async: complete for its own thread, not yet visible to others
   int commits; // async: groups closed since it was issued, its own included
   Buffer *buf;

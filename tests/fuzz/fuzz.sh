@@ -1,6 +1,7 @@
 #!/bin/sh
 # make fuzz: mutated programs through the front end under the sanitizers, then random tile programs
-# through all of tlc, the emulator against the oracle and against NumPy; FUZZ_SECONDS (60) each.
+# through all of tlc, the emulator against the oracle and against NumPy, then for sm_90a;
+# FUZZ_SECONDS (60) each.
 # The front end (lexer, parser, eval) with clang's libFuzzer where there is one, else with the
 # harness's own mutations. FUZZ_FIRST: the seed of the first tile program (default: the day's).
 # SPDX-License-Identifier: MIT
@@ -33,7 +34,7 @@ front() {
 status=0
 front || status=1
 make -s "BUILD=$BUILD" all
-for mode in "" --reference; do
+for mode in "" --reference "--arch sm_90a"; do
   # shellcheck disable=SC2086
   TLC=$BUILD/tlc python3 tests/fuzz/programs.py $mode --seconds "$seconds" --out "$out/programs" \
     --first "${FUZZ_FIRST:-$(date +%Y%m%d)0000}" || status=1
