@@ -168,13 +168,55 @@ static int64_t span_elements(const RunData *d, const Buffer *b) {
   return b->strides ? last + 1 : n;
 }
 
+static void move_element(RtType t, void *to, int64_t at, const void *from, int64_t of) {
+  size_t bytes = (size_t)rt_type_bits(t) / 8;
+  if (!bytes) rt_set(t, to, at, rt_get(t, from, of));
+  else memcpy((char *)to + at * (int64_t)bytes, (const char *)from + of * (int64_t)bytes, bytes);
+}
+
+// Between a tensor where its strides put it and the row-major form that files have.
+static void move_rows(const RunData *d, int i, void *to, const void *from, bool gather) {
+  Expr **strides = d->program->params.data[i].buf->strides;
+  const RtArray *a = &d->array[i];
+  int64_t index[RT_MAX_RANK] = {0}, stride[RT_MAX_RANK], at = 0;
+  for (int k = 0; k < a->rank; k++) stride[k] = data_index(d, strides[k]);
+  for (int64_t n = rt_count(a), row = 0; row < n; row++) {
+    move_element(a->type, to, gather ? row : at, from, gather ? at : row);
+    for (int k = a->rank - 1; k >= 0; k--) {
+      at += stride[k];
+      if (++index[k] < a->shape[k]) break;
+      at -= stride[k] * index[k];
+      index[k] = 0;
+    }
+  }
+}
+
+void *data_rows(const RunData *d, Arena *a, int i, const void *at) {
+  if (!d->program->params.data[i].buf->strides) return (void *)at;
+  void *rows = arena_alloc(a, rt_type_bytes(d->array[i].type, rt_count(&d->array[i])) + 16);
+  move_rows(d, i, rows, at, true);
+  return rows;
+}
+
+static RtStatus load_tensor(RunData *d, const Options *o, int i, const char *path, Buf *err) {
+  const Param *p = &d->program->params.data[i];
+  RtArray *a = &d->array[i], rows = *a;
+  if (!p->buf->strides) return rt_npy_load(path, p->name, a, err);
+  rows.data = arena_alloc(o->arena, rt_type_bytes(a->type, rt_count(a)) + 16);
+  RtStatus s = rt_npy_load(path, p->name, &rows, err);
+  if (s != RT_OK) return s;
+  rt_fill(a->data, a->type, span_elements(d, p->buf), RT_ZEROS, o->seed, (uint64_t)i);
+  move_rows(d, i, a->data, rows.data, false);
+  return s;
+}
+
 static int fill_tensor(RunData *d, const Options *o, int i) {
   const Param *p = &d->program->params.data[i];
   RtArray *a = &d->array[i];
   const char *path = pair_value(&o->in, p->name);
   if (path) {
     Buf err = {0};
-    RtStatus s = rt_npy_load(path, p->name, a, &err);
+    RtStatus s = load_tensor(d, o, i, path, &err);
     if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
     buf_free(&err);
     return s == RT_OK ? EXIT_OK : EXIT_USAGE;

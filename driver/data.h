@@ -22,6 +22,8 @@ int64_t data_index(const RunData *d, Expr *x);
 int data_make(RunData *d, const Program *p, const Options *o);
 // Do the sizes and scalars keep what the launcher checks? Reports each fact that does not hold.
 bool data_check(const RunData *d, const Program *lowered, Diags *diags);
+// A tensor at `at`, laid out as declared, in row-major order.
+void *data_rows(const RunData *d, Arena *a, int i, const void *at);
 // A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs
 // of float type get a bound array; `written` arrays are made for outputs.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);

@@ -148,7 +148,7 @@ static void describe_shape(const Run *r, Buf *b) {
 static int compare_file(Run *r, int i, const char *path, const void *got) {
   const Options *o = r->options;
   RtArray want = r->data.array[i];
-  want.data = arena_alloc(o->arena, r->data.bytes[i] + 16);
+  want.data = arena_alloc(o->arena, rt_type_bytes(want.type, rt_count(&want)) + 16);
   const char *name = r->data.program->params.data[i].name;
   Buf text = {0};
   int status = EXIT_OK;
@@ -158,7 +158,8 @@ static int compare_file(Run *r, int i, const char *path, const void *got) {
     double rtol = o->rtol < 0 ? 1e-2 : o->rtol, atol = o->atol < 0 ? 1e-2 : o->atol;
     RtTolerance t = {.rtol = rtol, .atol = atol};
     if (!rt_type_is_float(want.type)) t.rtol = t.atol = 0;
-    RtDiff diff = rt_compare(want.type, rt_count(&want), got, want.data, &t);
+    RtDiff diff = rt_compare(want.type, rt_count(&want), data_rows(&r->data, o->arena, i, got),
+                             want.data, &t);
     rt_diff_text(&text, &diff, &want);
     if (diff.wrong) status = EXIT_WRONG_PROGRAM;
   }
@@ -194,7 +195,7 @@ static int write_outputs(const Run *r, const EmuArg *got) {
     const char *path = find_file(&r->options->out, p->params.data[i].name);
     if (!path) continue;
     RtArray a = r->data.array[i];
-    a.data = got[i].data;
+    a.data = data_rows(&r->data, r->options->arena, i, got[i].data);
     Buf err = {0};
     if (rt_npy_write(path, &a, &err) != RT_OK) {
       fprintf(stderr, "tlc: %s\n", buf_str(&err));
