@@ -97,13 +97,21 @@ static int edit_distance(const char *a, const char *b) {
   return row[m];
 }
 
+// Is word the name with letters left out?
+static bool left_out(const char *word, const char *name) {
+  for (; *name; name++)
+    if (*word && *word == *name) word++;
+  return !*word;
+}
+
 const char *near_name(const char *word, const char *const *names) {
   const char *best = NULL;
   int limit = (int)strlen(word) / 3 + 1, best_distance = limit + 1;
   for (; *names; names++) {
     int d = strcasecmp(word, *names) ? edit_distance(word, *names) : 0;
     if (d >= (int)strlen(word)) continue; // nothing in common
-    if (d < best_distance) best_distance = d, best = *names;
+    bool only = left_out(word, *names);   // of equally near ones: sm_90a, not sm_80, for sm_90
+    if (d < best_distance || (d == best_distance && best && only)) best_distance = d, best = *names;
   }
   return best;
 }

@@ -178,8 +178,8 @@ static Program *eval_lazy(Ev *ev, Func *f, EvEntry *e, const char *symbol) {
       attrs_report(ev, factory_fn, r.fn->params->len);
       return trace_kernel(ev, r.fn, symbol, e);
     }
-    bool factory = r.kind == V_FUNC && r.fn->body && !r.fn->macro &&
-                   (r.fn->jit || fn_holds_kernel(r.fn));
+    bool factory =
+        r.kind == V_FUNC && r.fn->body && !r.fn->macro && (r.fn->jit || fn_holds_kernel(r.fn));
     if (!factory) break;
   }
   if (r.kind == V_MISSING) ev_note_missing(ev, r);
@@ -234,7 +234,7 @@ void entry_candidates(Ev *ev, Env *module, Entries *out) {
       if (v.kind != V_FUNC) continue;
       bool here = v.fn->span.file == ev->options->file;
       bool kernel = (v.fn->prim || v.fn->jit) && !is_made(ev, v.fn);
-      bool wanted = pass == 0 ? here && kernel
+      bool wanted = pass == 0   ? here && kernel
                     : pass == 1 ? here && !kernel && fn_makes_kernel(v.fn)
                                 : kernel;
       if (wanted) add_entry(ev, out, v.fn->name, v.fn);
@@ -281,7 +281,7 @@ static bool choose(Ev *ev, Env *module, Entries *all) {
 }
 
 // A -p that nothing took is a spelling error.
-static void check_bindings(Ev *ev) {
+static void check_bindings(Ev *ev, const Env *module) {
   const Map *b = ev->options->bindings;
   VEC(const char *) names = {0};
   for (int i = 0; i < map_len(ev->used); i++) vec_push(ev->arena, &names, map_key(ev->used, i));
@@ -295,6 +295,9 @@ static void check_bindings(Ev *ev) {
       sb_printf(ev, &list, "%s%s", k ? ", " : "", names.data[k]);
     diag_report(ev->diags, DIAG_NO_PARAM, NO_SPAN, name, list.len ? list.data : "none",
                 near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
+    if (map_has(module->cells, name))
+      diag_note(ev->diags, NO_SPAN,
+                "%s is a name of the module: -p gives values to the kernel's own parameters", name);
   }
 }
 
@@ -371,5 +374,5 @@ void entry_run(Ev *ev, Env *module) {
   }
   eval_entries(ev, &all);
   check_clashes(ev);
-  if (!diag_errors(ev->diags) && !ev->options->list) check_bindings(ev);
+  if (!diag_errors(ev->diags) && !ev->options->list) check_bindings(ev, module);
 }
