@@ -69,25 +69,11 @@ static const char *loop_end(Cg *c, const Var *v, Expr *end) {
   return names_of(c->names, bound)->text;
 }
 
-typedef struct {
-  const Var *var;
-  bool used;
-} Use;
-
-static void note_use(void *ctx, Expr **slot) {
-  Use *u = ctx;
-  if (ex_uses(*slot, u->var)) u->used = true;
-}
-
-static void note_stmt(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
-
 // Does only its condition end the loop, and nothing count its rounds?
 static bool endless(const Stmt *s) {
   int64_t n;
   if (!s->u.loop.cond || !ex_const(s->u.loop.extent[0], &n) || n < LOOP_ENDLESS) return false;
-  Use u = {s->u.loop.var[0], false};
-  st_walk(s->u.loop.body, note_stmt, &u);
-  return !u.used;
+  return !st_uses(s->u.loop.body, s->u.loop.var[0]);
 }
 
 static void loop(Cg *c, const Stmt *s) {

@@ -4,6 +4,7 @@
 #define TLC_IR_INTERNAL_H
 
 #include "ir/ir.h"
+#include "ir/layout.h"
 
 /* ptrmap.c: pointer -> pointer, by identity */
 
@@ -22,6 +23,12 @@ bool fold_float(BinOp op, DType t, double x, double y, double *out); // arithmet
 bool fold_compare(BinOp op, DType t, const Expr *x, const Expr *y, bool *out);
 int64_t fold_to_int(DType to, double v);  // truncates and saturates; NaN is 0
 double fold_to_float(DType to, DType from, int64_t v);
+
+/* layout_mma.c: fragments of two dimensions, each of digits, least significant first */
+
+Layout *layout_two_dims(Arena *a, int64_t d0, int64_t d1, int bits, int threads);
+// Digits of extent 1 are dropped.
+void layout_set_dim(Arena *a, Layout *l, int dim, const Digit *d, int n);
 
 /* expr.c */
 

@@ -388,11 +388,13 @@ Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shap
 Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
 Region *region_whole(Arena *a, Buffer *b);
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
+bool region_is_whole(const Region *r); // all of its buffer
 const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, its base, or itself
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
 void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
+bool st_uses(Stmt *s, const Var *v); // anywhere in the tree
 // Rebuilds a tree bottom-up: f gets each statement after its children and returns what replaces it
 // (NULL: nothing).
 Stmt *st_rewrite(Arena *a, Stmt *s, Stmt *(*f)(void *ctx, Stmt *s), void *ctx);

@@ -1,40 +1,18 @@
 // Operands of wgmma (PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of
 // wgmma.mma_async): accumulators and A over warpgroups, shared tiles as matrix descriptors.
 // SPDX-License-Identifier: MIT
-#include "ir/layout.h"
+#include "ir/internal.h"
 
-enum {
-  STEP_BITS = 256,
-  ROWS = 8,
-  CHUNK = 16,
-  MAX_N = 256
-}; // of K a step; a core matrix is 8 x 16 bytes
+// Bits of K a step; a core matrix is 8 rows of 16 bytes.
+enum { STEP_BITS = 256, ROWS = 8, CHUNK = 16, MAX_N = 256 };
 
 /* ------------------------------------------------------------------ registers */
-
-static Layout *two_dims(Arena *a, int64_t d0, int64_t d1, int bits, int threads) {
-  Layout *l = NEW(a, Layout);
-  *l = (Layout){.ndims = 2, .bits = bits, .threads = threads, .ngroups = 2};
-  l->shape = NEWN(a, int64_t, 2);
-  l->shape[0] = d0;
-  l->shape[1] = d1;
-  l->group = NEWN(a, DigitGroup, 2);
-  return l;
-}
-
-static void set_dim(Arena *a, Layout *l, int dim, const Digit *d, int n) {
-  DigitGroup *g = &l->group[dim];
-  *g = (DigitGroup){.first = dim, .n = 1};
-  g->digit = NEWN(a, Digit, n);
-  for (int i = 0; i < n; i++)
-    if (d[i].extent != 1) g->digit[g->ndigits++] = d[i];
-}
 
 Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn) {
   if (m % (64 * wm) || n % (8 * wn))
     die("wgmma accumulator of %d x %d over %d x %d warpgroups", m, n, wm, wn);
   int tm = m / 64 / wm, tn = n / 8 / wn;
-  Layout *l = two_dims(a, m, n, bits, 128 * wm * wn);
+  Layout *l = layout_two_dims(a, m, n, bits, 128 * wm * wn);
   Digit row[] = {{8, OWN_THREAD, 4},
                  {2, OWN_REG, 2 * (int64_t)bits},
                  {4, OWN_THREAD, 32},
@@ -44,15 +22,15 @@ Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn) {
                  {4, OWN_THREAD, 1},
                  {tn, OWN_REG, 4 * (int64_t)bits},
                  {wn, OWN_THREAD, 128 * (int64_t)wm}};
-  set_dim(a, l, 0, row, 5);
-  set_dim(a, l, 1, col, 4);
+  layout_set_dim(a, l, 0, row, 5);
+  layout_set_dim(a, l, 1, col, 4);
   return l;
 }
 
 Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn) {
   if (m % (64 * wm)) die("wgmma operand of %d rows over %d warpgroups", m, wm);
   int atom = STEP_BITS / bits, tm = m / 64 / wm, tk = (k + atom - 1) / atom;
-  Layout *l = two_dims(a, trans ? k : m, trans ? m : k, bits, 128 * wm * wn);
+  Layout *l = layout_two_dims(a, trans ? k : m, trans ? m : k, bits, 128 * wm * wn);
   Digit row[] = {{8, OWN_THREAD, 4},
                  {2, OWN_REG, 32},
                  {4, OWN_THREAD, 32},
@@ -60,8 +38,8 @@ Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int
                  {wm, OWN_THREAD, 128}};
   Digit col[] = {
       {32 / bits, OWN_REG, bits}, {4, OWN_THREAD, 1}, {2, OWN_REG, 64}, {tk, OWN_REG, 128}};
-  set_dim(a, l, trans, row, 5);
-  set_dim(a, l, !trans, col, 4);
+  layout_set_dim(a, l, trans, row, 5);
+  layout_set_dim(a, l, !trans, col, 4);
   l->nreplicas = wn > 1;
   l->replica = NEW(a, Replica);
   *l->replica = (Replica){wn, 128 * (int64_t)wm};

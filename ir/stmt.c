@@ -144,6 +144,12 @@ Region *region_whole(Arena *a, Buffer *b) {
   return r;
 }
 
+bool region_is_whole(const Region *r) {
+  for (int d = 0; d < r->n; d++)
+    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
+  return true;
+}
+
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count) {
   if (b->ndim != 1) die("region_flat of %s, which has %d dimensions", b->name, b->ndim);
   Expr *extent = ex_index(a, count);
@@ -214,6 +220,24 @@ void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx) {
   case ST_OP: op_exprs(s, f, ctx); break;
   case ST_ASSUME: f(ctx, &s->u.assume); break;
   }
+}
+
+typedef struct {
+  const Var *var;
+  bool found;
+} VarUse;
+
+static void note_use(void *ctx, Expr **slot) {
+  VarUse *u = ctx;
+  u->found = u->found || (*slot && ex_uses(*slot, u->var));
+}
+
+static void note_uses(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
+
+bool st_uses(Stmt *s, const Var *v) {
+  VarUse u = {v, false};
+  st_walk(s, note_uses, &u);
+  return u.found;
 }
 
 Stmt *st_rewrite(Arena *a, Stmt *s, Stmt *(*f)(void *ctx, Stmt *s), void *ctx) {

@@ -22,12 +22,6 @@ static const char *scope_words(Scope s) {
   return words[s];
 }
 
-static bool whole(const Region *r) {
-  for (int d = 0; d < r->n; d++)
-    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
-  return true;
-}
-
 static bool operand_ok(Check *k, const Stmt *s, const Matrix *m) {
   const Buffer *b = m->r->buf;
   bool is_c = m->name[0] == 'C';
@@ -37,7 +31,7 @@ static bool operand_ok(Check *k, const Stmt *s, const Matrix *m) {
     must = "a matrix of constant extents";
     is = m->r->n < 2 ? "of one dimension" : "of run-time extents";
   } else if (is_c && b->scope == SC_FRAGMENT) {
-    if (whole(m->r)) return true;
+    if (region_is_whole(m->r)) return true;
     is = "a part of a fragment";
   } else if (b->scope == SC_SHARED && !is_c) {
     int64_t one;
@@ -45,7 +39,7 @@ static bool operand_ok(Check *k, const Stmt *s, const Matrix *m) {
       if (!ex_const(m->r->extent[d], &one) || one != 1) goto bad;
     return true;
   } else if (b->scope == SC_FRAGMENT) {
-    if (whole(m->r)) return true;
+    if (region_is_whole(m->r)) return true;
     is = "a part of a fragment";
     must = "a whole fragment or a tile in shared memory";
   }

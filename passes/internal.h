@@ -73,5 +73,6 @@ void walk_own(Arena *a, Stmt *s);    // an op's regions become its own: they may
 bool walk_has_load(const Expr *x);
 bool walk_reads(Arena *a, Stmt *s, const Buffer *b); // loads, not atomic updates
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
+bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b); // outside `skip`?
 
 #endif

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
-enum { BOX_MOST = 256 };
-
 typedef struct {
   Lower *l;
   Span span;
@@ -48,13 +46,6 @@ static Buffer *map_of(Boxes *t) {
   return map;
 }
 
-// The most rows of a box that divide them: all, or a multiple of the swizzle's eight.
-static int64_t rows_of_box(int64_t rows) {
-  int64_t n = rows < BOX_MOST ? rows : BOX_MOST;
-  while (n > 1 && (rows % n || (n < rows && n % 8))) n--;
-  return n;
-}
-
 // Pairs the dimensions that both sides walk, innermost first.
 static void pair_dims(Boxes *t) {
   int walked[MAP_RANK], n = 0;
@@ -81,7 +72,7 @@ static void geometry(Boxes *t) {
     if (!layout_matrix(tile->layout, &m)) die("TMA of a tile without rows");
     t->box_cols = m.width;
   }
-  t->box_rows = t->row_dim < 0 ? 1 : rows_of_box(t->rows);
+  t->box_rows = t->row_dim < 0 ? 1 : plan_tma_rows(t->rows);
 }
 
 static int tensor_dim(const Boxes *t, int d) {

@@ -10,10 +10,7 @@ typedef struct {
   PassCtx *c;
   Arena *a;
   RingVec rings;
-  RingVec current;  // rings of the loops around the statement at hand, innermost last
-  const Stmt *skip; // uses_outside: the loop not looked into
-  const Buffer *buf;
-  bool used;
+  RingVec current; // rings of the loops around the statement at hand, innermost last
 } Rings;
 
 static const Ring *ring_at(const Rings *r, const Buffer *b) {
@@ -44,31 +41,10 @@ static void collect(void *ctx, Stmt *s) {
   }
 }
 
-static void note_access(void *ctx, const Access *acc) {
-  Rings *r = ctx;
-  if (acc->region.buf == r->buf) r->used = true;
-}
-
-static void uses_outside(Rings *r, Stmt *s) {
-  if (!s || s == r->skip) return;
-  st_accesses(r->a, s, note_access, r);
-  if (s->kind == ST_BLOCK)
-    for (int i = 0; i < s->u.block.len; i++) uses_outside(r, s->u.block.data[i]);
-  if (s->kind == ST_FOR) uses_outside(r, s->u.loop.body);
-  if (s->kind == ST_IF) {
-    uses_outside(r, s->u.branch.yes);
-    uses_outside(r, s->u.branch.no);
-  }
-}
-
 static Expr *slot_of(Rings *r, const Ring *ring, Kernel *k) {
   const Stmt *loop = ring->loop;
   Expr *iter = ex_sub(r->a, ex_var(r->a, loop->u.loop.var[0]), loop->u.loop.min[0]);
-  r->skip = loop;
-  r->buf = ring->buf;
-  r->used = false;
-  uses_outside(r, k->body);
-  if (r->used) {
+  if (walk_touches_beside(r->a, k->body, loop, ring->buf)) {
     Expr *last = ex_sub(r->a, loop->u.loop.extent[0], ex_index(r->a, 1));
     iter = ex_sub(r->a, last, iter);
   }

@@ -76,6 +76,9 @@ void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a c
 
 // The dense layout of a shared tile that TMA boxes fill: swizzled where its rows allow.
 Layout *plan_tma_layout(Arena *a, const Buffer *b);
+// Rows of a box, where a tile has `rows`: all, or the most that divide them and are a multiple of
+// the swizzle's eight.
+int64_t plan_tma_rows(int64_t rows);
 
 /* plan_gemm.c: used by check too */
 

@@ -35,18 +35,12 @@ static void early_node(void *ctx, Expr *x) {
 
 static void early_expr(Test *t, Expr *x) { ex_walk(x, early_node, t); }
 
-static bool whole(const Region *r) {
-  for (int d = 0; d < r->n; d++)
-    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
-  return true;
-}
-
 static const char *why_in_order(Test *t, const Stmt *copy) {
   Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   Arena *a = t->c->arena;
   if (views_named(t->kernel, dst->buf))
     return arena_printf(a, "%s has another name", dst->buf->name);
-  if (!whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
+  if (!region_is_whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
   for (int i = 0; i < t->body->u.block.len; i++) {
     Stmt *s = t->body->u.block.data[i];
     if (i < t->at && walk_touches(a, s, dst->buf, false))

@@ -12,9 +12,6 @@ typedef struct {
   Kernel *kernel;
   Uniform *uniform;
   VEC(const Var *) opaque; // lets that only the consumers can evaluate
-  const Stmt *skip;
-  const Buffer *buf;
-  bool used;
   int loops; // with channels
 } Roles;
 
@@ -49,23 +46,6 @@ static void note_let(void *ctx, Stmt *s) {
     vec_push(r->c->arena, &r->opaque, s->u.let.var);
 }
 
-static void note_access(void *ctx, const Access *acc) {
-  Roles *r = ctx;
-  if (buf_root(acc->region.buf) == r->buf) r->used = true;
-}
-
-static void uses_outside(Roles *r, Stmt *s) {
-  if (!s || s == r->skip) return;
-  st_accesses(r->c->arena, s, note_access, r);
-  if (s->kind == ST_BLOCK)
-    for (int i = 0; i < s->u.block.len; i++) uses_outside(r, s->u.block.data[i]);
-  if (s->kind == ST_FOR) uses_outside(r, s->u.loop.body);
-  if (s->kind == ST_IF) {
-    uses_outside(r, s->u.branch.yes);
-    uses_outside(r, s->u.branch.no);
-  }
-}
-
 static const char *copy_why(Roles *r, Stmt *loop, int at) {
   Stmt *body = loop->u.loop.body, *s = body->u.block.data[at];
   const char *why = plan_tma_why(r->c, r->facts, r->kernel, s);
@@ -76,11 +56,9 @@ static const char *copy_why(Roles *r, Stmt *loop, int at) {
     return arena_printf(r->c->arena, "the kernel writes %s", src->buf->name);
   for (int d = 0; d < src->n; d++)
     if (!repeatable(r, src->min[d])) return "its address is computed by the consumers";
-  r->skip = loop;
-  r->buf = s->u.op.arg[1].region->buf;
-  r->used = false;
-  uses_outside(r, r->kernel->body);
-  return r->used ? arena_printf(r->c->arena, "%s is used outside the loop", r->buf->name) : NULL;
+  const Buffer *tile = s->u.op.arg[1].region->buf;
+  if (!walk_touches_beside(r->c->arena, r->kernel->body, loop, tile)) return NULL;
+  return arena_printf(r->c->arena, "%s is used outside the loop", tile->name);
 }
 
 // The position in the loop's body of the first or the last other statement that uses the tile.

@@ -5,6 +5,8 @@
 #include "ir/layout.h"
 #include "passes/plan_internal.h"
 
+enum { BOX_MOST = 256 }; // elements of a box along one dimension
+
 static const char *tensor_why(PassCtx *c, Facts *f, const Buffer *b) {
   Arena *a = c->arena;
   int bytes = dt_bits(b->dtype) / 8;
@@ -37,10 +39,10 @@ static int walked(const Region *r, int *dim) {
   return n;
 }
 
-static bool whole(const Region *r) {
-  for (int d = 0; d < r->n; d++)
-    if (!ex_is(r->min[d], 0) || !ex_equal(r->extent[d], r->buf->shape[d])) return false;
-  return true;
+int64_t plan_tma_rows(int64_t rows) {
+  int64_t n = rows < BOX_MOST ? rows : BOX_MOST;
+  while (n > 1 && (rows % n || (n < rows && n % 8))) n--;
+  return n;
 }
 
 // Bytes from one slot or leading index of a dense tile to the next, where there are several.
@@ -63,7 +65,9 @@ static const char *tile_why(PassCtx *c, const Kernel *k, const Region *src, cons
   if (n < 1 || n != m || sd[n - 1] != src->n - 1 || dd[m - 1] != dst->n - 1)
     return arena_printf(a, "the rows of %s are not the innermost extent of %s", dst->buf->name,
                         src->buf->name);
-  if (!whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
+  if (dst->n > MAP_RANK)
+    return arena_printf(a, "%s has %d dimensions, more than %d", dst->buf->name, dst->n, MAP_RANK);
+  if (!region_is_whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
   for (int d = 0; d < dst->n; d++)
     if (!ex_const(dst->extent[d], &cols)) return "its extents are not constants";
   if (cols * bits % 128)
@@ -73,8 +77,13 @@ static const char *tile_why(PassCtx *c, const Kernel *k, const Region *src, cons
   Layout *dense = plan_tma_layout(a, dst->buf);
   if (dst->buf->layout && !layout_equal(dst->buf->layout, dense))
     return arena_printf(a, "the layout of %s is annotated", dst->buf->name);
+  int64_t rows = dst->n > 1 ? dense->shape[dst->n - 2] : 1;
+  if (rows > BOX_MOST && plan_tma_rows(rows) % 8) // boxes would start where TMA may not
+    return arena_printf(a, "no multiple of 8 up to %d divides the %lld rows of %s", BOX_MOST,
+                        (long long)rows, dst->buf->name);
   if (dense->swizzle) return NULL;
-  if (cols > 256) return arena_printf(a, "a row of %s has more than 256 elements", dst->buf->name);
+  if (cols > BOX_MOST)
+    return arena_printf(a, "a row of %s has more than %d elements", dst->buf->name, BOX_MOST);
   int64_t step = dense_step(dst, ring);
   if (step % 128)
     return arena_printf(a, "%lld bytes, the rows of %s together, are no multiple of 128",
@@ -124,7 +133,7 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   return why ? why : tile_why(c, k, dst, src, false);
 }
 
-const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy) {
+const char *plan_tma_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   const PlanCopy *plan = plan_copy(c->plan, copy);
   if (!c->target->bulk) return arena_printf(c->arena, "%s has no TMA", c->target->name);
@@ -132,6 +141,9 @@ const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy
   if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
     return "it does not go from global to shared memory";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
+  // Nothing orders the producer's reads after the consumers' writes.
+  if (walk_touches(c->arena, k->body, src->buf, true))
+    return arena_printf(c->arena, "the kernel writes its source %s", src->buf->name);
   const char *why = tensor_why(c, f, src->buf);
   return why ? why : tile_why(c, k, src, dst, true);
 }

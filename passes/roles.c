@@ -202,18 +202,6 @@ static Stmt *produce(Roles *r, Stmt *s) {
 }
 
 typedef struct {
-  const Var *var;
-  bool used;
-} LetUse;
-
-static void note_use(void *ctx, Expr **slot) {
-  LetUse *u = ctx;
-  u->used = u->used || (*slot && ex_uses(*slot, u->var));
-}
-
-static void scan_use(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
-
-typedef struct {
   Roles *r;
   Stmt *root;
   VEC(const Stmt *) unused;
@@ -221,10 +209,7 @@ typedef struct {
 
 static void find_unused(void *ctx, Stmt *s) {
   Unused *d = ctx;
-  if (s->kind != ST_LET) return;
-  LetUse u = {s->u.let.var, false};
-  st_walk(d->root, scan_use, &u);
-  if (!u.used) vec_push(d->r->a, &d->unused, s);
+  if (s->kind == ST_LET && !st_uses(d->root, s->u.let.var)) vec_push(d->r->a, &d->unused, s);
 }
 
 static Stmt *drop_let(void *ctx, Stmt *s) {

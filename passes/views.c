@@ -1,6 +1,7 @@
 // Views, buffers that name another's storage: their accesses become accesses of that storage, once
 // everything is flat. A view's element is element for element the base's where the types are as
-// wide; else a part of one, or several. SPDX-License-Identifier: MIT
+// wide; else a part of one, or several.
+// SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
 typedef struct {

@@ -160,6 +160,20 @@ bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only) {
   return t.found;
 }
 
+bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b) {
+  if (!s || s == skip) return false;
+  Touch t = {.arena = a, .buf = b};
+  touch_stmt(&t, s);
+  bool found = t.found;
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len && !found; i++)
+      found = walk_touches_beside(a, s->u.block.data[i], skip, b);
+  if (s->kind == ST_FOR) found = found || walk_touches_beside(a, s->u.loop.body, skip, b);
+  if (s->kind != ST_IF) return found;
+  return found || walk_touches_beside(a, s->u.branch.yes, skip, b) ||
+         walk_touches_beside(a, s->u.branch.no, skip, b);
+}
+
 bool walk_reads(Arena *a, Stmt *s, const Buffer *b) {
   Touch t = {.arena = a, .buf = b, .reads_only = true};
   st_walk(s, touch_stmt, &t);
