@@ -73,7 +73,24 @@ static void ints(Cg *c, const int *list, int n) {
   cg_text(c, "}");
 }
 
-static void encode(Cg *c, const Buffer *b) {
+typedef struct {
+  const Buffer *map;
+  bool found;
+} Writes;
+
+static void note_write(void *ctx, Stmt *s) {
+  Writes *w = ctx;
+  if (s->kind != ST_OP || (s->u.op.op != OP_TMA_STORE && s->u.op.op != OP_TMA_REDUCE)) return;
+  w->found = w->found || s->u.op.arg[1].region->buf == w->map;
+}
+
+static bool writes(const Kernel *k, const Buffer *map) {
+  Writes w = {map, false};
+  st_walk(k->body, note_write, &w);
+  return w.found;
+}
+
+static void encode(Cg *c, const Kernel *k, const Buffer *b) {
   const TensorMap *m = b->map;
   const char *name = names_declare(c->names, b, b->name);
   bool steps = false;
@@ -83,7 +100,7 @@ static void encode(Cg *c, const Buffer *b) {
   cg_text(c, "if (error == cudaSuccess) error = tlc_tensor_map(&%s, CU_TENSOR_MAP_DATA_TYPE_%s, ",
           name, data_type(b->dtype));
   cg_tensor_pointer(c, m->of);
-  cg_text(c, ", {");
+  cg_text(c, ", %s, {", writes(k, b) ? "true" : "false");
   for (int d = b->ndim; d-- > 0;) {
     cg_expr(c, b->shape[d], P_TERNARY);
     cg_text(c, d ? ", " : "}, {");
@@ -108,7 +125,7 @@ static void encode(Cg *c, const Buffer *b) {
 
 void cg_maps(Cg *c, const Kernel *k) {
   for (int i = 0; i < k->buffers.len; i++)
-    if (used(c, k, k->buffers.data[i])) encode(c, k->buffers.data[i]);
+    if (used(c, k, k->buffers.data[i])) encode(c, k, k->buffers.data[i]);
 }
 
 /* what a map cannot say */

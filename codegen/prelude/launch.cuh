@@ -92,10 +92,12 @@ static inline bool tlc_bad_pitch(int64_t bytes) {
 }
 
 // Describes a tensor to TMA: extents and steps in elements, strides in bytes, innermost first. Of
-// an empty tensor, of which nothing can be copied, there is no map.
+// an empty tensor a load finds zeros and a store leaves nothing: one element elsewhere stands for
+// it.
 // @helper tensor_map device
+static __device__ uint4 tlc_nothing[2]; // read, written
 static inline cudaError_t
-tlc_tensor_map(CUtensorMap *map, CUtensorMapDataType type, const void *data,
+tlc_tensor_map(CUtensorMap *map, CUtensorMapDataType type, const void *data, bool written,
                std::initializer_list<int64_t> shape, std::initializer_list<int64_t> strides,
                std::initializer_list<int> box, CUtensorMapSwizzle swizzle,
                CUtensorMapL2promotion l2, CUtensorMapFloatOOBfill fill,
@@ -108,14 +110,25 @@ tlc_tensor_map(CUtensorMap *map, CUtensorMapDataType type, const void *data,
   cuuint32_t size[5], step[5];
   void *encode = nullptr;
   int n = 0, strided = 0, boxed = 0, stepped = 0;
+  bool empty = false;
   *map = {};
   for (const int64_t x : shape) {
-    if (x <= 0) return cudaSuccess;
+    empty = empty || x <= 0;
     extent[n++] = static_cast<cuuint64_t>(x);
   }
   for (const int64_t x : strides) pitch[strided++] = static_cast<cuuint64_t>(x);
   for (const int x : box) size[boxed++] = static_cast<cuuint32_t>(x);
   for (const int x : steps) step[stepped++] = static_cast<cuuint32_t>(x);
+  if (empty) {
+    void *nothing = nullptr;
+    const cudaError_t found = cudaGetSymbolAddress(&nothing, tlc_nothing);
+    if (found != cudaSuccess) return found;
+    data = static_cast<uint4 *>(nothing) + written;
+    for (int i = 0; i < n; i++) {
+      extent[i] = 1;
+      pitch[i] = 16;
+    }
+  }
 #if CUDART_VERSION >= 12050
   const cudaError_t error =
       cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault);

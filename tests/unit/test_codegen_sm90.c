@@ -181,7 +181,7 @@ END_TEST
 // The launcher describes the tensor innermost first, and refuses what TMA cannot address.
 START_TEST(launcher) {
   static const char *const parts[] = {
-      "tlc_tensor_map(&Am,CU_TENSOR_MAP_DATA_TYPE_FLOAT16,A,{24,10,6},{48,480},{16,4,2},"
+      "tlc_tensor_map(&Am,CU_TENSOR_MAP_DATA_TYPE_FLOAT16,A,false,{24,10,6},{48,480},{16,4,2},"
       "CU_TENSOR_MAP_SWIZZLE_NONE,CU_TENSOR_MAP_L2_PROMOTION_NONE,CU_TENSOR_MAP_FLOAT_OOB_FILL_"
       "NONE",
       "{72,40},{144},{64,16},CU_TENSOR_MAP_SWIZZLE_NONE,CU_TENSOR_MAP_L2_PROMOTION_NONE,"
