@@ -310,7 +310,7 @@ def language(sizes):
     t.copy, t.gemm, t.atomic_add, t.fill = copy, gemm, atomic_add, fill
     t.clear = lambda b: fill(b, 0)
     t.Parallel = parallel
-    t.serial = t.unroll = lambda a, b=None: range(int(a)) if b is None else range(int(a), int(b))
+    t.serial = t.unroll = t.vectorized = lambda a, b=None: range(int(a)) if b is None else range(int(a), int(b))
     t.Pipelined = lambda a, b=None, num_stages=0: t.serial(a, b)
     t.min, t.max = extreme(min), extreme(max)
     t.abs = lambda x: num(x.dtype, abs(x.value)) if isinstance(x, Num) else abs(x)
