@@ -136,7 +136,6 @@ bool cg_is_written(const Param *p);
 bool cg_is_zeroed(const CgOptions *o, const Param *p);
 int cg_align(const Buffer *b);                  // bytes that a tensor's address is a multiple of
 const Buffer *cg_shape(const Cg *c, int param); // the tensor as the source declares it
-void cg_bytes(Cg *c, int param);                // an expression: bytes that a tensor spans
 void cg_buffer_bytes(Cg *c, const Buffer *b);   // the same of a buffer with its declared shape
 bool cg_constant_bytes(const Buffer *b, int64_t *bytes);
 void cg_declare_params(Cg *c);                  // names for every parameter of the launcher

@@ -116,7 +116,8 @@ void cg_buffer_bytes(Cg *c, const Buffer *b) {
   }
 }
 
-void cg_bytes(Cg *c, int param) {
+// an expression: bytes that a tensor spans
+static void cg_bytes(Cg *c, int param) {
   cg_buffer_bytes(c, cg_shape(c, param));
 }
 

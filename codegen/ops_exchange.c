@@ -7,15 +7,8 @@
 
 // "reg[i] = ", the register that a result goes to.
 static void begin_result(Cg *c, const Region *r) {
-  const Name *name = names_of(c->names, r->buf);
-  if (!name->text) die("buffer %s is not declared", r->buf->name);
   cg_begin(c);
-  cg_text(c, "%s", name->text);
-  if (!name->scalar) {
-    cg_text(c, "[");
-    cg_expr(c, r->min[0], P_TERNARY);
-    cg_text(c, "]");
-  }
+  cg_element(c, r);
   cg_text(c, " = ");
 }
 

@@ -170,16 +170,9 @@ static void setmaxnreg(Cg *c, const Stmt *s) {
 static void result(Cg *c, const Stmt *s) {
   const char *name = op_info(s->u.op.op)->name;
   const Region *dst = arg(s, "dst")->region;
-  const Name *to = names_of(c->names, dst->buf);
-  if (!to->text) die("buffer %s is not declared", dst->buf->name);
   needs_add(c->needs, "%s", name);
   cg_begin(c);
-  cg_text(c, "%s", to->text);
-  if (!to->scalar) {
-    cg_text(c, "[");
-    cg_expr(c, dst->min[0], P_TERNARY);
-    cg_text(c, "]");
-  }
+  cg_element(c, dst);
   cg_text(c, " = tlc_%s();", name);
   cg_end(c);
 }

@@ -18,7 +18,7 @@ uint32_t hb_now(const Emu *e) { return e->hb->now[e->w->index]; }
 
 uint32_t *hb_new_clock(Emu *e) { return NEWN(e->c.arena, uint32_t, e->hb->width); }
 
-void hb_join(const Emu *e, uint32_t *into, const uint32_t *from) {
+static void hb_join(const Emu *e, uint32_t *into, const uint32_t *from) {
   int n = e->hb->width;
   for (int i = 0; i < n; i++) into[i] = into[i] > from[i] ? into[i] : from[i];
 }

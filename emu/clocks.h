@@ -96,7 +96,6 @@ uint32_t *hb_clock(const Emu *e, int thread);
 int hb_thread(const Emu *e, int lane); // of the current warp
 uint32_t hb_now(const Emu *e);         // of the current warp
 uint32_t *hb_new_clock(Emu *e);
-void hb_join(const Emu *e, uint32_t *into, const uint32_t *from);
 // What lanes of the current warp did becomes part of `into`; then their time advances.
 void hb_release(Emu *e, uint32_t mask, uint32_t *into);
 void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into); // that they ran, not what they did

@@ -154,7 +154,6 @@ bool atom_fact(Facts *f, int atom, int i, FactKind *kind, Aff *out);
 /* prove.c */
 
 bool disprove(Facts *f, Expr *cond);
-bool prove_ge(Facts *f, const Aff *x); // x >= 0
 
 /* simplify.c */
 

@@ -4,7 +4,8 @@
 
 enum { DEPTH = 4 };
 
-bool prove_ge(Facts *f, const Aff *x) {
+// x >= 0
+static bool prove_ge(Facts *f, const Aff *x) {
   int64_t lo = aff_lower(f, x, 0, DEPTH);
   return lo != NO_LO && lo >= 0;
 }

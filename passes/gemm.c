@@ -38,7 +38,7 @@ static void operand_init(Gemm *g, GemmOperand *o, int arg, bool is_b, Expr *lane
   o->in_regs = form->scope == SC_FRAGMENT;
 }
 
-void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
+static void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
   Arena *a = g->l->arena;
   Expr *half = ex_floormod(a, step, num(g, 2));
   const PlanGemm *p = g->plan;
@@ -54,14 +54,15 @@ void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
   st_add(a, out, unrolled(g, tm, g->tiles_m, outer));
 }
 
-void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out) {
+// into half step % 2
+static void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out) {
   Expr *half = ex_floormod(g->l->arena, step, num(g, 2));
   gemm_operand_load(&g->a, step, half, tail, out);
   gemm_operand_load(&g->b, step, half, tail, out);
 }
 
 // c = 0 where `clear` says so.
-void gemm_clear(Gemm *g, Stmt *out) {
+static void gemm_clear(Gemm *g, Stmt *out) {
   Arena *a = g->l->arena;
   Expr *clear = g->s->u.op.arg[op_arg(OP_GEMM, "clear")].expr;
   if (!clear) return;
@@ -96,7 +97,8 @@ static void full_steps(Gemm *g, int steps, Stmt *out) {
   st_add(a, out, unrolled(g, v, steps, body));
 }
 
-void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
+// sets up both operands
+static void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const PlanGemm *p = plan_gemm(l->c->plan, s);
   *g = (Gemm){.l = l, .s = s, .plan = p, .c = s->u.op.arg[2].region->buf};
@@ -114,7 +116,7 @@ void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
   gemm_operand_start(&g->b, out);
 }
 
-void gemm_leads(Gemm *g, Stmt *out) {
+static void gemm_leads(Gemm *g, Stmt *out) {
   gemm_operand_lead(&g->a, out);
   gemm_operand_lead(&g->b, out);
 }

@@ -65,10 +65,5 @@ typedef struct {
 
 /* gemm.c */
 
-void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out); // sets up both operands
-void gemm_leads(Gemm *g, Stmt *out);
-void gemm_clear(Gemm *g, Stmt *out);
-void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out); // into half step % 2
-void gemm_multiply(Gemm *g, Expr *step, Stmt *out);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct {
 
 /* ------------------------------------------------------------------ gemm operands */
 
-Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *s, int arg) {
+static Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *s, int arg) {
   const Buffer *b = s->u.op.arg[arg].region->buf;
   int bits = dt_bits(b->dtype), wm = g->warps_m, wn = g->warps_n;
   if (g->wgmma && arg == 0) return layout_wgmma_a(a, g->M, g->K, bits, false, wm, wn);

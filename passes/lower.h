@@ -44,9 +44,6 @@ typedef struct {
 // Elements of a type that one atomic addition to global memory can update.
 int width_atomic(const Target *t, DType type);
 
-// Elements (a power of two, at most `most`) that an access can move at once along loop variable j,
-// whose values come in runs that start at multiples of the width. 0: j is not its innermost index.
-int width_access(Widths *w, const Buffer *b, Expr **idx, int n, const Var *j, int most);
 // The width of a parallel loop along its last variable: what all accesses along it can do.
 int width_loop(Widths *w, Stmt *loop, int most);
 Expr *width_stride(Arena *a, const Buffer *b,
@@ -73,7 +70,6 @@ Buffer *layout_temp(Arena *a, Kernel *k, const Buffer *like, const char *suffix,
 void layout_gemm_operands(PassCtx *c, Kernel *k);  // other layouts, or parts of fragments
 void layout_stage_misfits(PassCtx *c, Kernel *k);  // accesses that no layout serves
 void layout_demote_scalars(PassCtx *c, Kernel *k); // fragments accessed outside parallel loops
-Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *gemm, int arg);
 
 /* lower.c */
 

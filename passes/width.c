@@ -49,7 +49,9 @@ static bool aligned(Widths *w, const Buffer *b, Expr **idx, int n, Expr *rest, i
          (divides(w->facts, rest, v) && divides(w->facts, b->shape[n - 1], v));
 }
 
-int width_access(Widths *w, const Buffer *b, Expr **idx, int n, const Var *j, int most) {
+// Elements (a power of two, at most `most`) that an access can move at once along loop variable j,
+// whose values come in runs that start at multiples of the width. 0: j is not its innermost index.
+static int width_access(Widths *w, const Buffer *b, Expr **idx, int n, const Var *j, int most) {
   if (!n || dt_bits(b->dtype) < 8 || (b->scope == SC_GLOBAL && b->places)) return 0;
   for (int d = 0; d < n - 1; d++)
     if (ex_uses(idx[d], j)) return 0;
