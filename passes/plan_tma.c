@@ -133,7 +133,7 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   return why ? why : tile_why(c, k, dst, src, false);
 }
 
-const char *plan_tma_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
+const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   const PlanCopy *plan = plan_copy(c->plan, copy);
   if (!c->target->bulk) return arena_printf(c->arena, "%s has no TMA", c->target->name);
@@ -141,9 +141,6 @@ const char *plan_tma_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
   if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
     return "it does not go from global to shared memory";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
-  // Nothing orders the producer's reads after the consumers' writes.
-  if (walk_touches(c->arena, k->body, src->buf, true))
-    return arena_printf(c->arena, "the kernel writes its source %s", src->buf->name);
   const char *why = tensor_why(c, f, src->buf);
   return why ? why : tile_why(c, k, src, dst, true);
 }
