@@ -58,7 +58,7 @@ san-check: all $(UNIT)
 	  tests/run.sh unit diag wrong golden matrix
 
 fuzz:
-	@BUILD=$(BUILD) CC=$(CC) tests/fuzz/fuzz.sh
+	@BUILD=$(BUILD) CC="$(CC)" tests/fuzz/fuzz.sh
 
 mutate: all
 	@BUILD=$(BUILD) tests/mutate.sh
