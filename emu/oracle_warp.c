@@ -56,6 +56,14 @@ static void update_element(Mem *m, const OStmt *s, int64_t at, Val v, double err
   mem_put(m, at, 1, 1, &old, m->err ? &e : NULL);
 }
 
+// What lane `lane` of group g finds in an element; 0 where it has none.
+static void take(const Oracle *o, const ORegion *r, int g, int lane, bool inside, int64_t at) {
+  results.v[g][lane] = (Val){0};
+  results.err[g][lane] = 0;
+  if (inside)
+    mem_get(r->mem, at, 1, 1, &results.v[g][lane], o->track ? &results.err[g][lane] : NULL);
+}
+
 // Every active lane updates the element, one after the other.
 static void exec_atomic(Oracle *o, const OStmt *s, const Frame *f) {
   const ORegion *r = s->arg[0].r, *prev = s->op == OP_ATOMIC ? s->arg[4].r : NULL;
@@ -67,10 +75,8 @@ static void exec_atomic(Oracle *o, const OStmt *s, const Frame *f) {
     oracle_group(o, f, g);
     uint32_t inside = oracle_locate(o, r->mem, r->min, s, s->span, f->mask[g], LANES, at);
     for (int i = 0; i < LANES; i++) {
-      results.v[g][i] = (Val){0};
-      results.err[g][i] = 0;
+      take(o, r, g, i, inside >> i & 1, at[i]);
       if (!(inside >> i & 1)) continue;
-      mem_get(r->mem, at[i], 1, 1, &results.v[g][i], o->track ? &results.err[g][i] : NULL);
       Val v = emu_cast(r->mem->type, value->type, values.v[g][i]);
       update_element(r->mem, s, at[i], v,
                      bound_cast(r->mem->type, value->type, v, values.err[g][i]));
@@ -86,12 +92,7 @@ static void exec_atomic_load(Oracle *o, const OStmt *s, const Frame *f) {
     if (!f->mask[g]) continue;
     oracle_group(o, f, g);
     uint32_t inside = oracle_locate(o, r->mem, r->min, s, s->span, f->mask[g], LANES, at);
-    for (int i = 0; i < LANES; i++) {
-      results.v[g][i] = (Val){0};
-      results.err[g][i] = 0;
-      if (inside >> i & 1)
-        mem_get(r->mem, at[i], 1, 1, &results.v[g][i], o->track ? &results.err[g][i] : NULL);
-    }
+    for (int i = 0; i < LANES; i++) take(o, r, g, i, inside >> i & 1, at[i]);
   }
   give(o, s, s->arg[1].r, f, r->mem->type, &results);
 }

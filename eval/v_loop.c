@@ -55,6 +55,16 @@ Val t_pipelined(Ev *ev, Call *c) {
   return loop_value(l);
 }
 
+// Loops of several variables: 0 up to each operand.
+static void loop_extents(Ev *ev, Call *c, Loop *l) {
+  l->min = NEWN(ev->arena, Expr *, l->n);
+  l->extent = NEWN(ev->arena, Expr *, l->n);
+  for (int i = 0; i < l->n; i++) {
+    l->min[i] = ex_at(ex_index(ev->arena, 0), c->span);
+    l->extent[i] = dev_index(ev, c->rest->data[i], c->pos_at.data[i]);
+  }
+}
+
 Val t_parallel(Ev *ev, Call *c) {
   need_kernel(ev, c);
   Loop *l = NEW(ev->arena, Loop);
@@ -68,12 +78,7 @@ Val t_parallel(Ev *ev, Call *c) {
       ev_fail(ev, DIAG_LAYOUT_MAP, c->at[1], "the loop", "T.Fragment", l->n);
     l->map = m;
   }
-  l->min = NEWN(ev->arena, Expr *, l->n);
-  l->extent = NEWN(ev->arena, Expr *, l->n);
-  for (int i = 0; i < l->n; i++) {
-    l->min[i] = ex_at(ex_index(ev->arena, 0), c->span);
-    l->extent[i] = dev_index(ev, c->rest->data[i], c->pos_at.data[i]);
-  }
+  loop_extents(ev, c, l);
   return loop_value(l);
 }
 
@@ -83,12 +88,7 @@ Val t_grid(Ev *ev, Call *c) {
   *l = (Loop){.kind = LOOP_SERIAL, .n = c->rest->len, .step = 1};
   if (l->n < 1 || l->n > MAX_PARALLEL)
     ev_fail(ev, DIAG_LOOP_EXTENTS, c->span, "grid", l->n, MAX_PARALLEL);
-  l->min = NEWN(ev->arena, Expr *, l->n);
-  l->extent = NEWN(ev->arena, Expr *, l->n);
-  for (int i = 0; i < l->n; i++) {
-    l->min[i] = ex_at(ex_index(ev->arena, 0), c->span);
-    l->extent[i] = dev_index(ev, c->rest->data[i], c->pos_at.data[i]);
-  }
+  loop_extents(ev, c, l);
   return loop_value(l);
 }
 

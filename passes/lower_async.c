@@ -3,12 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
-static bool zero_safe(const Buffer *b) {
-  if (!b->safe) return true;
-  if (b->safe->kind == EX_FLOAT) return b->safe->u.f == 0 && !__builtin_signbit(b->safe->u.f);
-  return ex_is(b->safe, 0);
-}
-
 static Layout *mapping(Lower *l, const Stmt *loop, int *width) {
   int64_t shape[LOOP_MAX_DIMS];
   for (int i = 0; i < loop->u.loop.nvars; i++)
@@ -96,7 +90,7 @@ void lower_async_copy(Lower *l, Stmt *s, Stmt *out) {
   const Buffer *src = lower_form(l, s->u.op.arg[0].region->buf);
   const Buffer *dst = lower_form(l, s->u.op.arg[1].region->buf);
   bool able = src->scope == SC_GLOBAL && dst->scope == SC_SHARED && src->dtype == dst->dtype &&
-              zero_safe(src) && dt_bits(src->dtype) >= 8;
+              plan_zero_safe(src) && dt_bits(src->dtype) >= 8;
   int width = w->width, bytes = dt_bits(src->dtype) / 8;
   vec_push(l->arena, &l->widths, ((LoopWidth){w->loop, w->loop, width}));
   LoopWidth *mine = &l->widths.data[l->widths.len - 1];

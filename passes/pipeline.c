@@ -50,28 +50,12 @@ static void one_stage(Pipe *p, Stmt *loop) {
   loop->u.loop.body = body;
 }
 
-typedef struct {
-  const Var *var;
-  bool used;
-} Use;
-
-static void note_use(void *ctx, Expr **slot) {
-  Use *u = ctx;
-  u->used = u->used || ex_uses(*slot, u->var);
-}
-
-static bool uses(const Stmt *block, const Var *v) {
-  Use u = {v, false};
-  for (int i = 0; i < block->u.block.len; i++) st_exprs(block->u.block.data[i], note_use, &u);
-  return u.used;
-}
-
 // The async copies of one iteration, and before them the lets that their addresses need.
 static Stmt *copies_of(Pipe *p, const Stmt *body) {
   Stmt *take = st_block(p->a, body->span);
   for (int i = body->u.block.len - 1; i >= 0; i--) { // back to front: users before lets
     Stmt *s = body->u.block.data[i];
-    if (is_async(p, s) || (s->kind == ST_LET && uses(take, s->u.let.var)))
+    if (is_async(p, s) || (s->kind == ST_LET && st_uses(take, s->u.let.var)))
       vec_push(p->a, &take->u.block, s);
   }
   for (int i = 0, j = take->u.block.len - 1; i < j; i++, j--) {

@@ -72,6 +72,10 @@ PlanRoles *plan_of_roles(const Plan *p, const Kernel *k);   // NULL: all threads
 void plan_set(Plan *p, const void *key, void *value);       // adds or replaces
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a copied statement
 
+/* plan_copy.c */
+
+bool plan_zero_safe(const Buffer *b); // do reads out of its bounds give (positive) zero?
+
 /* plan_tma.c */
 
 // The dense layout of a shared tile that TMA boxes fill: swizzled where its rows allow.

@@ -57,7 +57,7 @@ uint32_t plan_guards(Arena *a, Facts *f, const Region *r) {
   return mask;
 }
 
-static bool zero_safe(const Buffer *b) {
+bool plan_zero_safe(const Buffer *b) {
   if (!b->safe) return true;
   if (b->safe->kind == EX_FLOAT) return b->safe->u.f == 0 && !__builtin_signbit(b->safe->u.f);
   return ex_is(b->safe, 0);
@@ -83,7 +83,8 @@ PlanCopy *plan_one_copy(Plan *p, Arena *a, Facts *f, Stmt *s) {
   if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
     c->why = "it does not go from global to shared memory";
   else if (src->buf->dtype != dst->buf->dtype) c->why = "it converts the element type";
-  else if (!zero_safe(src->buf)) c->why = "out-of-bounds elements read as a value other than zero";
+  else if (!plan_zero_safe(src->buf))
+    c->why = "out-of-bounds elements read as a value other than zero";
   else if (c->vec_bytes < 4) c->why = "accesses of at least 4 bytes are not proved aligned";
   c->async_able = !c->why;
   plan_set(p, s, c);

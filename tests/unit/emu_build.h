@@ -139,4 +139,42 @@ static inline int run_suite(const char *name, const TTest *const *tests, size_t 
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* elements of operands */
+
+static uint32_t random_state = 12345;
+static inline uint32_t random32(void) {
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 17;
+  random_state ^= random_state << 5;
+  return random_state;
+}
+
+static inline double get(DType t, const void *p, int i) {
+  switch (t) {
+  case DT_F16: return (double)num_f16_to_f32(((const uint16_t *)p)[i]);
+  case DT_BF16: return (double)num_bf16_to_f32(((const uint16_t *)p)[i]);
+  case DT_E4M3: return (double)num_e4m3_to_f32(((const uint8_t *)p)[i]);
+  case DT_E5M2: return (double)num_e5m2_to_f32(((const uint8_t *)p)[i]);
+  case DT_I8: return ((const int8_t *)p)[i];
+  case DT_U8: return ((const uint8_t *)p)[i];
+  case DT_I32: return ((const int32_t *)p)[i];
+  default: return (double)((const float *)p)[i];
+  }
+}
+
+// A random finite element of moderate size, so that sums stay clear of overflow.
+static inline void set_random(DType t, void *p, int i) {
+  double x = ((double)random32() / 0x1p32 - 0.5) * 4;
+  switch (t) {
+  case DT_F16: ((uint16_t *)p)[i] = num_f16_from_f64(x); break;
+  case DT_BF16: ((uint16_t *)p)[i] = num_bf16_from_f64(x); break;
+  case DT_E4M3: ((uint8_t *)p)[i] = num_e4m3_from_f64(x, true); break;
+  case DT_E5M2: ((uint8_t *)p)[i] = num_e5m2_from_f64(x, true); break;
+  case DT_I8:
+  case DT_U8: ((uint8_t *)p)[i] = (uint8_t)random32(); break;
+  case DT_I32: ((int32_t *)p)[i] = (int32_t)random32() >> 4; break;
+  default: ((float *)p)[i] = (float)x;
+  }
+}
+
 #endif
