@@ -122,7 +122,7 @@ static Stmt *framed(Lower *l, Stmt *body) {
   st_add(l->arena, all, body);
   lower_proxy_end(l, body->span, all);
   l->prologue = st_block(l->arena, body->span);
-  l->stored.len = 0;
+  l->stores = false;
   return all;
 }
 
@@ -232,7 +232,6 @@ static void lower_one(Lower *l, Stmt *s, Stmt *out) {
 }
 
 void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
-  lower_proxy_before(l, s, out);
   lower_one(l, s, out);
   lower_proxy_after(l, s, out);
 }

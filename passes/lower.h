@@ -99,7 +99,8 @@ typedef struct {
   VEC(LoopWidth) widths;
   Subst vars; // tile-level loop variables to thread-level expressions
   Expr *thread;
-  BufferVec fenced, stored; // shared tiles that the async proxy reads; that TMA stores read
+  BufferVec fenced; // shared tiles that the async proxy reads
+  bool stores;      // some of them to tensors
   Stmt *prologue;           // what goes before the body of the threads that multiply
   int divergent;            // enclosing branches and loops that threads may take differently
   // inside a parallel loop:
@@ -157,7 +158,6 @@ void lower_tile_store(Lower *l, Stmt *s, Stmt *out);
 
 void lower_proxy_scan(Lower *l, Stmt *body); // of a kernel at tile level
 // What goes before and after a statement that writes what the async proxy reads.
-void lower_proxy_before(Lower *l, Stmt *s, Stmt *out);
 void lower_proxy_after(Lower *l, Stmt *s, Stmt *out);
 void lower_proxy_end(Lower *l, Span span, Stmt *out); // of all that stores
 

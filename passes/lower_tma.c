@@ -133,7 +133,8 @@ void lower_tile_load(Lower *l, Stmt *s, Stmt *out) {
   boxes(&t, out);
 }
 
-// By thread 0, which waits for its last store where the tile is written next (lower_proxy.c).
+// By thread 0, which waits for its last store where the tile is written next (the sync pass) and at
+// the end (lower_proxy.c).
 void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   Boxes t = {.l = l, .span = s->span, .on = s->u.op.arg[0].region, .in = s->u.op.arg[1].region};
