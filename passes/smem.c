@@ -11,7 +11,6 @@ typedef struct {
   int64_t bytes;
   int align;
   int first, last; // program positions; first > last: never accessed
-  bool to_the_end; // whatever last is
   bool all_along;  // whatever the positions: the producers run beside the program
 } Life;
 
@@ -35,17 +34,9 @@ static void touch(void *ctx, const Access *acc) {
   }
 }
 
-// What a bulk copy reads stays until a wait, the last of which is at the end.
-static void keep_source(Scan *s, const Stmt *x) {
-  if (x->kind != ST_OP || (x->u.op.op != OP_TMA_STORE && x->u.op.op != OP_BULK_STORE)) return;
-  for (int i = 0; i < s->lives.len; i++)
-    if (s->lives.data[i].buf == x->u.op.arg[0].region->buf) s->lives.data[i].to_the_end = true;
-}
-
 static void scan(Scan *s, Stmt *x) {
   if (!x) return;
   s->position++;
-  keep_source(s, x);
   bool outermost = x->kind == ST_FOR && s->outer_begin < 0;
   st_accesses(s->arena, x, touch, s);
   if (outermost) s->outer_begin = s->position;
@@ -72,7 +63,7 @@ static int by_size(const void *pa, const void *pb) {
 
 static bool meet(const Life *a, const Life *b) {
   if (a->all_along || b->all_along) return true;
-  return (a->first <= b->last || b->to_the_end) && (b->first <= a->last || a->to_the_end);
+  return a->first <= b->last && b->first <= a->last;
 }
 
 // The lowest aligned offset where l meets none of the placed lives in both time and space.
@@ -133,7 +124,7 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
     if (b->scope != SC_SHARED) continue;
     int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
     int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
-    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false, false}));
+    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false}));
   }
   scan(&s, k->body);
   Life **order = NEWN(c->arena, Life *, s.lives.len);
