@@ -8,6 +8,7 @@
 #include "eval/eval.h"
 #include "ir/ir.h"
 #include "passes/passes.h"
+#include "tuner/tuner.h"
 
 enum { EXIT_OK, EXIT_WRONG_PROGRAM, EXIT_USAGE, EXIT_MACHINE, EXIT_BUG = 70 };
 
@@ -32,7 +33,7 @@ typedef VEC(Pair) PairVec;
 
 typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH, MODE_CONFIGS, MODE_SURVEY } Mode;
 
-typedef struct {
+typedef struct Options {
   Arena *arena;
   const char *input, *output; // output NULL: default; "-": stdout
   Map *bindings;              // -p
@@ -57,6 +58,7 @@ typedef struct {
   const char *color;
   int max_errors;
   uint64_t emu_seed;
+  TnOptions tune;
 } Options;
 
 /* options.c */
@@ -67,7 +69,7 @@ int opt_parse(Options *o, int argc, char **argv);
 
 /* compile.c: the trip from a file to a program */
 
-typedef struct {
+typedef struct Job {
   Arena *arena;
   Sources *sources;
   Diags *diags;

@@ -1,0 +1,167 @@
+// tuner: candidates of a kernel's tuning space, what keeps them from being built, a model of their
+// time, builds, runs, results. It reaches the compiler through driver/'s compile functions.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_TUNER_H
+#define TLC_TUNER_H
+
+#include "base/base.h"
+#include "eval/eval.h"
+#include "ir/ir.h"
+#include "ir/target.h"
+
+struct Options; // driver/driver.h
+struct Job;
+
+typedef VEC(EvBinding) TnBindings; // name -> text, as -p (or -f: a decimal number) takes it
+
+/* ------------------------------------------------------------------ options */
+
+typedef struct {
+  // space.c
+  TnBindings axes;     // --space NAME=V,V: values with commas between; given twice: both count
+  const char *configs; // --configs FILE; NULL: what the program declares
+  const char *flags;   // --space-flags NAME,NAME=V:V: options of the compiler to cross with; or NULL
+  // model and roller
+  const char *figures; // --gpu-figures NAME=VALUE,...: instead of those of the target's GPU
+  bool roller;         // --roller: tiles by the model instead of a space
+  int topk;            // --topk; 0: 10 with --roller, all without
+  // what is done
+  bool no_run; // --no-run: rank by the model and what the assembler says
+  const char *save;    // --save FILE
+  // build, run, cache, sweep, report
+  int jobs;              // --jobs; 0: TLC_TUNE_JOBS, else one a core
+  double timeout;        // --tune-timeout, seconds a candidate; 0: as declared, else 100
+  int warmup, rep;       // --warmup, --rep; -1: as declared, else 25 and 100
+  bool no_cache, clear_cache, strict;
+  int64_t cache_limit;   // bytes; 0: default
+  const char *sweep;     // --sweep NAME=V,V
+  const char *report;    // --report FILE
+  const char *tuned;     // --tuned FILE
+} TnOptions;
+
+/* ------------------------------------------------------------------ candidates */
+
+typedef enum {
+  TN_QUEUED,       // legal: to be built
+  TN_PRUNED,       // the compiler refuses it, or the target has not the room
+  TN_DUPLICATE,    // another candidate has the same text
+  TN_BUILT,
+  TN_BUILD_FAILED, // nvcc failed, or ran out of time
+  TN_WRONG,        // its results are not the expected ones
+  TN_FAULTED,      // the GPU reported an error, or it wrote beside its tensors
+  TN_HUNG,
+  TN_MEASURED,
+  TN_STATES
+} TnState;
+
+// What the assembler says of a kernel (of the worst one, where there are several); -1: not known.
+typedef struct {
+  int registers, spills, shared, stack; // a thread, bytes a thread, bytes static, bytes a thread
+} TnAsm;
+
+// What the model says, per launch.
+typedef struct {
+  double us;    // predicted time; 0: not modelled
+  double tensor_us, smem_us, l2_us, hbm_us, issue_us, epilogue_us, launch_us; // parts of it
+  double flops, hbm_bytes, l2_bytes, smem_bytes;
+  int64_t blocks;
+  int occupancy; // blocks a multiprocessor
+  double waves;
+  const char *bound; // the part that decides: "tensor", "smem", "l2", "hbm", "issue", "latency"
+} TnModel;
+
+typedef struct {
+  int id;              // position in the space, from 0
+  TnBindings bindings; // the tuned parameters, without locked ones
+  TnBindings flags;    // options of the compiler that this candidate adds
+  TnBindings sizes;    // what -p (and --sweep) gave: locked parameters and the problem's size
+  const char *entry;   // as --entry takes it
+  TnState state;
+  const char *reason;  // of every state but queued, built and measured; else NULL
+  const char *code;    // id of the diagnostic that refused it ("E410"); NULL
+  int same_as;         // TN_DUPLICATE: id of the candidate that has the text; else -1
+  const char *symbol;  // C symbol of the launcher
+  const char *text;    // the .cu; NULL where pruned or a duplicate
+  size_t len;
+  uint64_t hash;       // of the text
+  int threads;         // of a block, producers included
+  int64_t smem;        // bytes of shared memory of a block
+  int stages;          // of the deepest pipelined loop
+  TnAsm as;
+  TnModel model;
+  double median_us, mean_us, min_us; // measured; 0: not
+} TnCandidate;
+
+typedef VEC(TnCandidate) TnCandidates;
+
+// One kernel's space for one problem size.
+typedef struct {
+  Arena *arena;
+  const struct Options *options;
+  const Target *target;
+  const char *entry;
+  TnBindings sizes;      // as TnCandidate.sizes
+  TnCandidates all;      // in order of the space
+  const char *from;      // where the space is from: "@tilelang.autotune", a file's name, "--space"
+  const char *rtol, *atol; // declared beside the space; NULL: none
+  const char *warmup, *rep, *timeout;
+  int locked;            // tuned parameters that -p fixed
+} TnSpace;
+
+/* space.c: which candidates there are */
+
+// The candidates of the entry, bound and crossed, none compiled. `override`: sizes over those of -p
+// (--sweep; NULL: none). Returns an exit status; other than 0: the reason has been printed.
+int tn_space(Arena *a, const struct Options *o, const TnBindings *override, TnSpace *out);
+const char *tn_state_name(TnState s);
+// "block_M=128,block_N=256 -fstages=3", as the command takes it.
+void tn_text(const TnCandidate *c, Buf *out);
+
+/* compile.c: one candidate through the compiler, many through worker processes */
+
+// Compiles into a job of its own; diagnostics go to the job. `a` is to outlive the job. False: c
+// has become TN_PRUNED with a reason. Fills symbol, text, hash, threads, smem, stages, model.
+bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j);
+// All of them, `jobs` at a time; then duplicates are marked. progress may be NULL.
+void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of),
+                    void *ctx);
+
+/* figures.c: what a GPU can do */
+
+typedef struct {
+  const char *name;      // "H200"
+  double clock_ghz;      // under load
+  int sms;
+  double tensor_f16, tensor_f8, tensor_i8, tensor_tf32, tensor_f64; // dense FLOP/s, at that clock
+  double mma_share;      // what mma.sync reaches of it (wgmma: 1)
+  double fma_f32;        // FLOP/s of the plain cores
+  double smem_bw, l2_bw, hbm_bw; // bytes/s of the whole GPU
+  double l2_bytes;
+  double hbm_latency_us, l2_latency_us, launch_us, barrier_us;
+} TnFigures;
+
+// Of the target's largest GPU, with --gpu-figures applied. False: a figure is unknown; printed.
+bool tn_figures(const Target *t, const char *override, TnFigures *out);
+
+/* model.c: time of a program by its own tile accesses; no GPU, no assembler */
+
+// `tile`: as evaluated; `thread`: after all passes. `as`: NULL, or what the assembler says.
+TnModel tn_model(const Program *tile, const Program *thread, const Target *t, const TnFigures *f,
+                 const TnAsm *as);
+
+/* roller.c: candidates that the model makes up */
+
+int tn_roller(Arena *a, const struct Options *o, TnSpace *out);
+
+/* rank.c: --tune: order, table, what was pruned and why */
+
+// Indices of candidates that rank: measured ones by median, then by the model. Returns how many.
+int tn_rank(const TnSpace *s, int *order);
+void tn_table(const TnSpace *s, int most, FILE *to);   // most 0: all
+void tn_failures(const TnSpace *s, FILE *to);          // counts by reason, with an example each
+
+/* tune.c: the mode; an exit status */
+
+int tn_tune(struct Job *j, const struct Options *o);
+
+#endif
