@@ -10,10 +10,13 @@ OPT     ?= -O2 -g
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD)
 CFLAGS  += -std=c11 $(OPT) $(WARN)
-LDLIBS  += -ldl -lm -lpthread
 ifeq ($(STATIC),1)
 LDFLAGS += -static-libgcc
+LDLIBS  += -l:libsqlite3.a -l:libnettle.a
+else
+LDLIBS  += -lsqlite3 -lnettle
 endif
+LDLIBS  += -ldl -lm -lpthread
 
 ROOMS   := base lexer parser eval ir passes codegen emu runtime tuner driver
 SRC     := $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))

@@ -4,11 +4,13 @@
 #   tools/setup.sh [build]   `build`: only what `make` needs, not the tests' packages
 # SPDX-License-Identifier: MIT
 set -u
-build="gcc g++ make flex bison"
+build="gcc g++ make flex bison libsqlite3-dev nettle-dev"
 tests="check libsubunit-dev pkg-config python3 python3-numpy"
 have() {
   case $1 in
     check) [ -f /usr/include/check.h ] ;;
+    libsqlite3-dev) [ -f /usr/include/sqlite3.h ] ;;
+    nettle-dev) [ -f /usr/include/nettle/sha2.h ] ;;
     libsubunit-dev) [ -f /usr/include/subunit/child.h ] ;;
     pkg-config) command -v pkg-config > /dev/null ;;
     python3-numpy) python3 -c 'import numpy' 2> /dev/null ;;
