@@ -14,8 +14,22 @@ static void use_slot(void *ctx, Expr **slot) {
   ex_walk(*slot, use_expr, ctx);
 }
 
+// What a foreign function gives is used where something reads it.
+static const Buffer *given(const Stmt *s) {
+  if (s->kind != ST_OP || s->u.op.op != OP_EXTERN) return NULL;
+  const Region *r = s->u.op.arg[op_arg(OP_EXTERN, "result")].region;
+  return r ? r->buf : NULL;
+}
+
+typedef struct {
+  Cg *c;
+  const Stmt *s;
+} Using;
+
 static void use_access(void *ctx, const Access *a) {
-  Cg *c = ctx;
+  const Using *u = ctx;
+  Cg *c = u->c;
+  if (a->region.buf == given(u->s)) return;
   Name *name = names_of(c->names, a->region.buf);
   name->used = true;
   if (a->mode != ACC_READ) name->written = true;
@@ -42,7 +56,8 @@ static void use_stmt(void *ctx, Stmt *s) {
   }
   if (s->kind == ST_ASSUME && !u->c->o->debug) return;
   st_exprs(s, use_slot, u->c);
-  st_accesses(u->c->arena, s, use_access, u->c);
+  Using using = {u->c, s};
+  st_accesses(u->c->arena, s, use_access, &using);
   if (s->kind == ST_OP) use_places(u->c, s);
 }
 

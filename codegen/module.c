@@ -78,6 +78,31 @@ static bool any_maps(const Program *const *p, int n) {
   return false;
 }
 
+// The programs' own CUDA text, each piece once.
+static void foreign(const Program *const *p, int n, Buf *out) {
+  VEC(const char *) seen = {0};
+  Arena *a = arena_new();
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < p[i]->sources.len; k++) {
+      const char *text = p[i]->sources.data[k];
+      bool again = false;
+      for (int j = 0; j < seen.len; j++) again |= !strcmp(seen.data[j], text);
+      if (again) continue;
+      vec_push(a, &seen, text);
+      size_t len = strlen(text);
+      buf_printf(out, "\n// the program's own CUDA text\n%s%s", text,
+                 len && text[len - 1] == '\n' ? "" : "\n");
+    }
+  }
+  arena_free(a);
+}
+
+static bool any_foreign(const Program *const *p, int n) {
+  for (int i = 0; i < n; i++)
+    if (p[i]->sources.len) return true;
+  return false;
+}
+
 static void includes(const Program *const *p, int n, const CgOptions *o, const Needs *needs,
                      Buf *out) {
   buf_puts(out, "\n#include <cstddef>\n#include <cstdint>\n#include <cstring>\n");
@@ -86,8 +111,9 @@ static void includes(const Program *const *p, int n, const CgOptions *o, const N
     buf_puts(out, "#include <initializer_list>\n");
   buf_puts(out, "\n#ifdef TLC_HOST // tlc's host prelude runs this text on a CPU\n"
                 "#include TLC_HOST\n#else\n#include <cuda_runtime.h>\n");
-  if (any_uses(p, n, needs, DT_F16)) buf_puts(out, "#include <cuda_fp16.h>\n");
-  if (any_uses(p, n, needs, DT_BF16)) buf_puts(out, "#include <cuda_bf16.h>\n");
+  bool own = any_foreign(p, n); // which may use any type
+  if (own || any_uses(p, n, needs, DT_F16)) buf_puts(out, "#include <cuda_fp16.h>\n");
+  if (own || any_uses(p, n, needs, DT_BF16)) buf_puts(out, "#include <cuda_bf16.h>\n");
   if (any_uses(p, n, needs, DT_E4M3) || any_uses(p, n, needs, DT_E5M2))
     buf_puts(out, "#include <cuda_fp8.h>\n");
   if (any_maps(p, n)) buf_puts(out, "#include <cuda.h>\n");
@@ -96,6 +122,7 @@ static void includes(const Program *const *p, int n, const CgOptions *o, const N
   needs_write(needs, true, out);
   buf_puts(out, "#endif\n");
   needs_write(needs, false, out);
+  foreign(p, n, out);
 }
 
 static int lines_of(const Buf *b) {

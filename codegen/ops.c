@@ -164,6 +164,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_VATOMIC] = vatomic,     [OP_ATOMIC_LOAD] = cg_atomic_load,
     [OP_VOTE] = cg_vote,        [OP_BLOCK_VOTE] = cg_vote,
     [OP_PRINT] = cg_print,      [OP_ASSERT] = cg_assert,
+    [OP_EXTERN] = cg_extern,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

@@ -163,3 +163,32 @@ void cg_assert(Cg *c, const Stmt *s) {
   text(c, arg[1].text ? arg[1].text : "a device assertion");
   end(c);
 }
+
+/* ------------------------------------------------------------------ foreign functions */
+
+// A function that reads may take its operand without const, as most are written.
+static void extern_address(Cg *c, const Region *r, char how) {
+  bool tensor = r->buf->scope == SC_GLOBAL && how == 'r';
+  if (tensor) cg_text(c, "const_cast<%s *>(", cg_type(r->buf->dtype));
+  cg_address(c, r);
+  if (tensor) cg_text(c, ")");
+}
+
+void cg_extern(Cg *c, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  int pointer = op_arg(OP_EXTERN, "p0"), value = op_arg(OP_EXTERN, "e0");
+  const Region *result = arg[op_arg(OP_EXTERN, "result")].region;
+  if (result && names_of(c->names, result->buf)->used) begin_result(c, result);
+  else cg_begin(c);
+  cg_text(c, "%s(", arg[0].text);
+  for (const char *o = arg[1].text ? arg[1].text : "", *first = o; *o; o++) {
+    if (o != first) cg_text(c, ", ");
+    if (*o != 'e') {
+      extern_address(c, arg[pointer++].region, *o);
+      continue;
+    }
+    Expr *x = arg[value++].expr;
+    cg_value(c, x, x->type == DT_INDEX ? DT_I32 : x->type, P_TERNARY);
+  }
+  end(c);
+}

@@ -75,7 +75,7 @@ typedef struct {
   Node **coord; // SC_MAP: by dimension, innermost first
 } ERegion;
 
-enum { INSTR_REGIONS = 4, INSTR_VALUES = 8 };
+enum { INSTR_REGIONS = 5, INSTR_VALUES = 8 };
 
 typedef enum {
   IN_LET,

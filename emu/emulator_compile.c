@@ -83,7 +83,7 @@ static void op(Builder *b, const Stmt *s) {
     switch (kind) {
     case ARG_EXPR: in.e[exprs++] = compile(b, a->expr); break;
     case ARG_INT: in.i[ints++] = a->i; break;
-    case ARG_TEXT: in.text = a->text; break;
+    case ARG_TEXT: in.text = in.text ? in.text : a->text; break;
     default:
       if (!a->region) { // an optional one
         regions++;

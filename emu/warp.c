@@ -161,6 +161,7 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_ATOMIC_LOAD: warp_atomic_load(e, in); break;
   case OP_PRINT: warp_print(e, in); break;
   case OP_ASSERT: warp_assert(e, in); break;
+  case OP_EXTERN: EMU_FAIL(&e->m, in, DIAG_EMU_EXTERN, in->span, in->text); break;
   case OP_BYTE_PERM: warp_byte_perm(e, in); break;
   case OP_MMA:
     if (together(e, in, ALL_LANES)) warp_mma(e, in);

@@ -98,7 +98,7 @@ typedef struct {
 
 struct Val {
   ValKind kind;
-  uint32_t size; // V_EXPR: nodes of the expression, counted as a tree
+  uint32_t size; // V_EXPR: nodes of the expression, counted as a tree; V_ADDRESS: 'r', 'w' or 'p'
   union {
     bool b;
     int64_t i; // also V_POLICY

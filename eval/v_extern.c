@@ -7,6 +7,15 @@
 
 enum { POINTERS = 4, VALUES = 4 };
 
+// "r", "w" or a mask of 1 and 2: how a function uses the address. Else it may read and write.
+static uint32_t access_of(Ev *ev, Call *c) {
+  if (strcmp(c->fn->name, "access_ptr") != 0 || c->rest->len < 2) return 'p';
+  Val v = c->rest->data[1];
+  if (v.kind == V_STR)
+    return !strcmp(v.str->data, "r") ? 'r' : !strcmp(v.str->data, "w") ? 'w' : 'p';
+  return v_is_int(v) && v_as_int(v) == 1 ? 'r' : v_is_int(v) && v_as_int(v) == 2 ? 'w' : 'p';
+}
+
 // An address: of an element, of a slice's first element, of a buffer's.
 Val t_address(Ev *ev, Call *c) {
   need_kernel(ev, c);
@@ -14,16 +23,21 @@ Val t_address(Ev *ev, Call *c) {
   if (c->rest->len < 1 || !side_of(ev, c->rest->data[0], c->pos_at.data[0], &s))
     ev_fail(ev, DIAG_ADDRESS, c->span, c->fn->name,
             c->rest->len ? v_kind(ev, c->rest->data[0]) : "nothing");
-  return (Val){.kind = V_ADDRESS, .region = side_region(ev, &s, c->span)};
+  if (arg_int(ev, c, 0, 0))
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[0], arena_printf(ev->arena, "T.%s(offset=)", c->fn->name));
+  return (Val){.kind = V_ADDRESS, .size = access_of(ev, c), .region = side_region(ev, &s, c->span)};
+}
+
+void ev_add_source(Ev *ev, const char *text) {
+  Program *p = ev->trace->program;
+  for (int i = 0; i < p->sources.len; i++)
+    if (!strcmp(p->sources.data[i], text)) return;
+  if (*text) vec_push(ev->arena, &p->sources, text);
 }
 
 Val t_import_source(Ev *ev, Call *c) {
   need_kernel(ev, c);
-  const char *text = arg_str(ev, c, 0, "");
-  Program *p = ev->trace->program;
-  for (int i = 0; i < p->sources.len; i++)
-    if (!strcmp(p->sources.data[i], text)) return v_none();
-  if (*text) vec_push(ev->arena, &p->sources, text);
+  ev_add_source(ev, arg_str(ev, c, 0, ""));
   return v_none();
 }
 
@@ -31,17 +45,22 @@ typedef struct {
   Region *pointer[POINTERS];
   Expr *value[VALUES];
   int npointers, nvalues;
-  SB order; // "ppe": a pointer, a pointer, a value
+  SB order; // "rwe": a pointer to read, one to write, a value
 } Operands;
 
 static void operand(Ev *ev, Operands *o, Val v, Span at) {
   bool pointer = v.kind == V_ADDRESS || v.kind == V_BUFFER;
   if (pointer ? o->npointers == POINTERS : o->nvalues == VALUES)
     ev_fail(ev, DIAG_EXTERN_ARGS, at, POINTERS, VALUES);
-  sb_puts(ev, &o->order, pointer ? "p" : "e");
-  if (v.kind == V_ADDRESS) o->pointer[o->npointers++] = v.region;
-  else if (pointer) o->pointer[o->npointers++] = region_whole(ev->arena, v.buf);
-  else o->value[o->nvalues++] = dev_expr(ev, v, at);
+  sb_printf(ev, &o->order, "%c", v.kind == V_ADDRESS ? (char)v.size : pointer ? 'p' : 'e');
+  if (!pointer) {
+    o->value[o->nvalues++] = dev_expr(ev, v, at);
+    return;
+  }
+  Region *r = v.kind == V_ADDRESS ? v.region : region_whole(ev->arena, v.buf);
+  if (r->buf->scope == SC_FRAGMENT)
+    ev_fail(ev, DIAG_EXTERN_FRAGMENT, at, r->buf->name ? r->buf->name : "this");
+  o->pointer[o->npointers++] = r;
 }
 
 // (dtype, name, operands...) or (name, operands..., dtype=): what it gives, if anything.

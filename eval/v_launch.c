@@ -50,7 +50,7 @@ Val t_kernel(Ev *ev, Call *c) {
   for (int i = 0; i < 3; i++)
     g->extent[i] = i < g->n ? grid_extent(ev, c, i) : ex_index(ev->arena, 1);
   grid_threads(ev, c, g);
-  arg_refuse(ev, c, 1, "T.Kernel(prelude=)");
+  ev_add_source(ev, arg_str(ev, c, 1, ""));
   if (arg_bool(ev, c, 2, false)) ev_fail(ev, DIAG_UNSUPPORTED, c->at[2], "T.Kernel(is_cpu=True)");
   return (Val){.kind = V_GRID, .grid = g};
 }

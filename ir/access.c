@@ -52,7 +52,25 @@ static bool reads_late(const Stmt *s, int arg) { // source of an asynchronous co
   }
 }
 
+// What a foreign function may do through the addresses it gets: any element, in the ways it says.
+static void extern_accesses(Visit *v, Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  int next = op_arg(OP_EXTERN, "p0");
+  for (const char *o = arg[1].text; o && *o; o++) {
+    if (*o == 'e') continue;
+    Region r = *region_whole(v->arena, arg[next++].region->buf);
+    if (*o != 'w') emit(v, ACC_READ, false, r, NO_SPAN);
+    if (*o != 'r') emit(v, ACC_WRITE, false, r, NO_SPAN);
+  }
+  const Region *result = arg[op_arg(OP_EXTERN, "result")].region;
+  if (result) emit(v, ACC_WRITE, false, *result, NO_SPAN);
+}
+
 static void op_accesses(Visit *v, Stmt *s) {
+  if (s->u.op.op == OP_EXTERN) {
+    extern_accesses(v, s);
+    return;
+  }
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;

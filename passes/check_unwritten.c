@@ -22,8 +22,9 @@ static Tile *tile_of(Scan *s, const Buffer *b) {
   return NULL;
 }
 
-// A gemm that clears C first, or may: it counts as what writes C.
+// A gemm that clears C first, or may: it counts as what writes C. So does a foreign function.
 static bool clears(const Stmt *s) {
+  if (s->kind == ST_OP && s->u.op.op == OP_EXTERN) return true;
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return false;
   const Expr *clear = s->u.op.arg[op_arg(OP_GEMM, "clear")].expr;
   int64_t no;

@@ -25,7 +25,8 @@ void gemm_widen(PassCtx *c, Kernel *k); // 8-bit floats as float16 where there i
 /* views.c */
 
 void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
-bool views_named(const Kernel *k, const Buffer *b); // has its storage more than one name?
+// Has its storage more than one name, or does a foreign function get its address?
+bool views_named(const Kernel *k, const Buffer *b);
 
 /* uniform.c: which expressions have one value for all threads of a block */
 

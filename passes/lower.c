@@ -186,6 +186,7 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_ATOMIC_VEC: lower_atomic_vec(l, s, out); break;
   case OP_PRINT: lower_print(l, s, out); break;
   case OP_ASSERT: lower_assert(l, s, out); break;
+  case OP_EXTERN: lower_extern(l, s, out); break;
   case OP_REDUCER_FINALIZE: lower_finalize(l, s, out); break;
   case OP_SYNC:
   case OP_SYNC_WARP:

@@ -47,6 +47,26 @@ void lower_assert(Lower *l, Stmt *s, Stmt *out) {
          st_op(l->arena, OP_ASSERT, s->span, lower_expr(l, arg[0].expr), arg[1].text));
 }
 
+// Each thread calls; in a loop over elements only one of those that hold copies, unless it gives
+// them something or works on their own arrays.
+void lower_extern(Lower *l, Stmt *s, Stmt *out) {
+  Arena *a = l->arena;
+  Stmt *x = arena_copy(a, s, sizeof *s);
+  Arg *arg = x->u.op.arg;
+  Arg *result = &arg[op_arg(OP_EXTERN, "result")];
+  bool shared = false;
+  for (int i = op_arg(OP_EXTERN, "p0"); i <= op_arg(OP_EXTERN, "p3"); i++) {
+    if (!arg[i].region) continue;
+    shared |= lower_form(l, arg[i].region->buf)->scope != SC_LOCAL;
+    arg[i].region = own(l, arg[i].region, 1);
+  }
+  for (int i = op_arg(OP_EXTERN, "e0"); i <= op_arg(OP_EXTERN, "e3"); i++)
+    if (arg[i].expr) arg[i].expr = lower_expr(l, arg[i].expr);
+  if (result->region) result->region = own(l, result->region, 1);
+  Expr *first = l->loop && shared && !result->region ? l->first_copy : NULL;
+  st_add(a, out, lower_if(l, first, x, s->span));
+}
+
 void lower_atomic_load(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const Arg *arg = s->u.op.arg;

@@ -38,6 +38,7 @@ void lower_shuffle(Lower *l, Stmt *s, Stmt *out);
 void lower_vote(Lower *l, Stmt *s, Stmt *out);
 void lower_print(Lower *l, Stmt *s, Stmt *out);
 void lower_assert(Lower *l, Stmt *s, Stmt *out);
+void lower_extern(Lower *l, Stmt *s, Stmt *out);
 void lower_atomic_load(Lower *l, Stmt *s, Stmt *out);
 void lower_atomic_vec(Lower *l, Stmt *s, Stmt *out);
 

@@ -114,8 +114,23 @@ void views_replace(PassCtx *c, Kernel *k) {
   k->buffers.len = n;
 }
 
+typedef struct {
+  const Buffer *buf;
+  bool found;
+} Given;
+
+static void find_given(void *ctx, Stmt *s) {
+  Given *g = ctx;
+  if (s->kind != ST_OP || s->u.op.op != OP_EXTERN) return;
+  for (int i = op_arg(OP_EXTERN, "p0"); i <= op_arg(OP_EXTERN, "p3"); i++)
+    g->found |= s->u.op.arg[i].region && s->u.op.arg[i].region->buf == g->buf;
+}
+
 bool views_named(const Kernel *k, const Buffer *b) {
   if (b->base) return true;
+  Given g = {b, false};
+  st_walk(k->body, find_given, &g);
+  if (g.found) return true;
   for (int i = 0; i < k->buffers.len; i++)
     if (k->buffers.data[i]->base == b) return true;
   return false;
