@@ -10,6 +10,8 @@ import tempfile
 
 import numpy as np
 
+import numpy_attention
+
 TLC = os.environ.get("TLC", "build/tlc")
 DEVICE = os.environ.get("TLC_DEVICE", "emu")
 rng = np.random.default_rng(20)
@@ -90,17 +92,6 @@ def layer_norm(m, n):
     return {"X": x, "W": w, "B": b}, {"Y": y}, {"M": m, "N": n}
 
 
-def attention(b, h, s, d, causal, **sizes):
-    q, k, v = f16(b, s, h, d), f16(b, s, h, d), f16(b, s, h, d)
-    p = np.einsum("bihd,bjhd->bhij", q.astype(np.float64), k.astype(np.float64)) / np.sqrt(d)
-    if causal:
-        p = np.where(np.tri(s, dtype=bool), p, -np.inf)
-    p = np.exp(p - p.max(-1, keepdims=True))
-    o = np.einsum("bhij,bjhd->bihd", p / p.sum(-1, keepdims=True), v.astype(np.float64))
-    sizes.update(batch=b, heads=h, seq_len=s, dim=d, causal=causal)
-    return {"Q": q, "K": k, "V": v}, {"O": o}, sizes
-
-
 CASES = {
     "vector_add 1000": ("vector_add", lambda: vector_add(1000)),
     "gemm 128x192x160": ("gemm", lambda: gemm(128, 192, 160, False)),
@@ -118,14 +109,9 @@ CASES = {
     "softmax 3x1000": ("softmax", lambda: softmax(3, 1000)),
     "rms_norm 3x1000": ("rms_norm", lambda: rms_norm(3, 1000)),
     "layer_norm 3x1000": ("layer_norm", lambda: layer_norm(3, 1000)),
-    "flash_attention 2x2x128x64": ("flash_attention", lambda: attention(2, 2, 128, 64, False)),
-    "flash_attention 1x2x200x128": ("flash_attention", lambda: attention(1, 2, 200, 128, False)),
-    "flash_attention causal 1x2x200x64": ("flash_attention", lambda: attention(1, 2, 200, 64, True)),
-    "flash_attention causal 1x1x77x40": (
-        "flash_attention",
-        lambda: attention(1, 1, 77, 40, True, block_M=64, block_N=32, threads=128),
-    ),
 }
+for sample, name, make in numpy_attention.programs():
+    CASES[f"{sample} {name}"] = CASES[f"{sample} {name} sm_90a"] = (sample, make)
 
 
 def value(array):
@@ -138,6 +124,7 @@ def run(case):
     with tempfile.TemporaryDirectory() as folder:
         args = [TLC, "--run", f"--device={DEVICE}", f"samples/{sample}.tl"]
         args += ["-p", ",".join(f"{k}={v}" for k, v in sizes.items())]
+        args += ["--arch", "sm_90a"] if case.endswith("sm_90a") else []
         for name, array in inputs.items():
             np.save(f"{folder}/{name}.npy", array)
             args += ["--in", f"{name}={folder}/{name}.npy"]
