@@ -1,6 +1,5 @@
 // --run: the program on a device, every output compared with the oracle or with a file.
 // SPDX-License-Identifier: MIT
-#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,101 +29,10 @@ static const char *find_file(const PairVec *v, const char *key) {
   return NULL;
 }
 
-static int64_t grid_blocks(const Run *r, const Kernel *k) {
-  int64_t n = 1;
-  for (int i = 0; i < 3; i++) n *= data_index(&r->data, k->grid[i]);
-  return n;
-}
-
-// Multiply-adds of one block: gemm extents times the trip counts around them. Bounds that depend on
-// more than sizes count once.
-typedef struct {
-  const RunData *data;
-  double macs;
-} Cost;
-
-static bool only_sizes(const Expr *x) {
-  switch (x->kind) {
-  case EX_INT: return true;
-  case EX_VAR: return x->u.var->kind == VAR_SIZE || x->u.var->kind == VAR_SCALAR;
-  case EX_CAST: return only_sizes(x->u.cast);
-  case EX_BINARY: return only_sizes(x->u.bin.a) && only_sizes(x->u.bin.b);
-  default: return false;
-  }
-}
-
-static double region_size(const Cost *c, const Region *r) {
-  double n = 1;
-  for (int i = 0; i < r->n; i++)
-    if (only_sizes(r->extent[i])) n *= (double)data_index(c->data, r->extent[i]);
-  return n;
-}
-
-static void add_cost(Cost *c, const Stmt *s, double times) {
-  switch (s->kind) {
-  case ST_BLOCK:
-    for (int i = 0; i < s->u.block.len; i++) add_cost(c, s->u.block.data[i], times);
-    break;
-  case ST_FOR:
-    for (int i = 0; i < s->u.loop.nvars; i++)
-      if (only_sizes(s->u.loop.extent[i]))
-        times *= (double)data_index(c->data, s->u.loop.extent[i]);
-    add_cost(c, s->u.loop.body, times);
-    break;
-  case ST_IF:
-    add_cost(c, s->u.branch.yes, times);
-    if (s->u.branch.no) add_cost(c, s->u.branch.no, times);
-    break;
-  case ST_OP:
-    if (s->u.op.op == OP_GEMM) {
-      double a = region_size(c, s->u.op.arg[0].region), b = region_size(c, s->u.op.arg[1].region);
-      c->macs += times * sqrt(a * b * region_size(c, s->u.op.arg[2].region));
-    } else if (s->u.op.op == OP_COPY) {
-      c->macs += times * 4 * region_size(c, s->u.op.arg[1].region);
-    }
-    break;
-  case ST_STORE: c->macs += 10 * times; break;
-  default: break;
-  }
-}
-
-static bool writes_exclusively(const Program *p) {
-  for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].kind == PARAM_TENSOR && p->params.data[i].role == ROLE_INOUT)
-      return false;
-  return p->kernels.len == 1;
-}
-
-enum { ORACLE_RATE = 200000000, ORACLE_SECONDS = 10 };
-
-// Picks whole blocks by the seed where the oracle would take too long for all of them. Only where
-// each block writes elements of its own.
+// Whole blocks where the oracle would take too long for all of them.
 static void sample_blocks(Run *r) {
-  Program *p = r->job->tile.data[0];
-  double seconds = 0;
-  Cost cost = {&r->data, 0}; // of one block of the last kernel, which is the only one to be sampled
-  for (int i = 0; i < p->kernels.len; i++) {
-    cost.macs = 0;
-    add_cost(&cost, p->kernels.data[i]->body, 1);
-    seconds += cost.macs * (double)grid_blocks(r, p->kernels.data[i]) / ORACLE_RATE;
-  }
-  int64_t all = grid_blocks(r, p->kernels.data[0]);
-  if (seconds <= ORACLE_SECONDS || !writes_exclusively(p)) {
-    if (seconds > 2 * ORACLE_SECONDS)
-      fprintf(stderr, "tlc: the oracle takes about %.0f s\n", seconds);
-    return;
-  }
-  double want = ORACLE_SECONDS * ORACLE_RATE / (cost.macs > 1 ? cost.macs : 1);
-  r->nblocks = want < 4 ? 4 : want > 4096 ? 4096 : (int)want;
-  if (r->nblocks > all) r->nblocks = (int)all;
-  r->blocks = NEWN(r->options->arena, int64_t, r->nblocks);
-  uint64_t state = r->options->seed * 0x9e3779b97f4a7c15u + 1;
-  for (int i = 0; i < r->nblocks; i++) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    r->blocks[i] = (int64_t)((state >> 17) % (uint64_t)all);
-  }
-  r->blocks[0] = 0;
-  r->blocks[r->nblocks - 1] = all - 1; // the ragged corner
+  const Options *o = r->options;
+  r->nblocks = sample_choose(&r->data, o->seed, SAMPLE_SECONDS, o->arena, &r->blocks);
 }
 
 static bool run_oracle(Run *r, EmuArg *args) {
@@ -239,7 +147,7 @@ static int compare_all(Run *r, const EmuArg *got) {
   }
   if (r->blocks && !r->options->json)
     printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks,
-           (long long)grid_blocks(r, p->kernels.data[0]));
+           (long long)sample_grid(&r->data, p->kernels.data[0]));
   return status;
 }
 
@@ -289,7 +197,7 @@ int drv_run(Job *j, const Options *o) {
   if (!status) status = compare_all(&r, got);
   if (o->json)
     tell_run(&r.tell, &r.data, buf_str(&where), seconds, r.blocks ? r.nblocks : -1,
-             grid_blocks(&r, r.data.program->kernels.data[0]), !status);
+             sample_grid(&r.data, r.data.program->kernels.data[0]), !status);
   buf_free(&r.tell.outputs);
   int written = write_outputs(&r, got);
   buf_free(&shape);

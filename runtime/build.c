@@ -86,8 +86,8 @@ static int run_in(const char *folder, char *const *argv, Buf *out) {
   return -1;
 }
 
-static const char *const suffixes[] = {[RT_SHARED] = "so", [RT_CUBIN] = "cubin", [RT_PTX] = "ptx",
-                                       [RT_EXE] = "exe"};
+static const char *const suffixes[] = {
+    [RT_SHARED] = "so", [RT_CUBIN] = "cubin", [RT_PTX] = "ptx", [RT_EXE] = "exe"};
 
 typedef VEC(char *) Args;
 
@@ -133,49 +133,57 @@ static CacheKey key_of(Arena *a, const RtBuild *b, char *const *argv) {
   return k;
 }
 
-typedef struct {
-  const char *root, *in, *out;
-  char **argv;
-  CacheKey key;
-} Plan;
+/* A build in two steps, and in one */
 
-// Compiles in a draft folder and publishes it.
-static RtStatus make_entry(Arena *a, const RtBuild *b, const Plan *p, Buf *log, Buf *err) {
-  const char *draft = cache_draft(a, p->root, err);
-  if (!draft) return RT_FAILED;
-  const char *source = arena_printf(a, "%s/%s", draft, p->in);
-  Buf said = {0};
-  int status = -1;
-  if (file_write(source, b->text, b->len)) {
-    buf_printf(err, "cannot write %s: %s", source, strerror(errno));
-  } else {
-    status = run_in(draft, p->argv, &said);
-    if (status < 0) buf_printf(err, "cannot run %s: %s", p->argv[0], strerror(errno));
-    else if (status > 0)
-      buf_printf(err, "nvcc failed with exit status %d:\n%s", status, buf_str(&said));
+RtStatus rt_build_plan(Arena *a, const RtBuild *b, RtPlan *p, Buf *err) {
+  const char *nvcc = rt_nvcc(a, err), *name = b->name ? b->name : "kernel";
+  *p = (RtPlan){0};
+  if (!nvcc) return RT_MISSING;
+  p->root = cache_root(a, err);
+  if (!p->root) return RT_FAILED;
+  const char *in = arena_printf(a, "%s.cu", name);
+  p->out = arena_printf(a, "%s.%s", name, suffixes[b->kind]);
+  p->argv = command(a, b, nvcc, in, p->out);
+  CacheKey key = key_of(a, b, p->argv);
+  p->key[0] = key.hi;
+  p->key[1] = key.lo;
+  p->path = cache_find(a, p->root, key, p->out);
+  if (p->path) return RT_OK;
+  p->folder = cache_draft(a, p->root, err);
+  if (!p->folder) return RT_FAILED;
+  const char *source = arena_printf(a, "%s/%s", p->folder, in);
+  if (file_write(source, b->text, b->len) == 0) return RT_OK;
+  buf_printf(err, "cannot write %s: %s", source, strerror(errno));
+  cache_discard(p->folder);
+  return RT_FAILED;
+}
+
+RtStatus rt_build_done(Arena *a, RtPlan *p, bool good, Buf *err) {
+  CacheKey key = {p->key[0], p->key[1]};
+  good = good && cache_publish(p->root, p->folder, key, err);
+  if (!good) {
+    cache_discard(p->folder);
+    return RT_FAILED;
   }
-  bool ok = status == 0 && cache_publish(p->root, draft, p->key, err);
-  if (!ok) cache_discard(draft);
-  if (log && ok) buf_add(log, said.data, said.len);
-  buf_free(&said);
-  return ok ? RT_OK : RT_FAILED;
+  p->path = cache_find(a, p->root, key, p->out);
+  if (p->path) return RT_OK;
+  buf_printf(err, "%s vanished from the cache folder %s", p->out, p->root);
+  return RT_FAILED;
 }
 
 RtStatus rt_build(Arena *a, const RtBuild *b, const char **path, Buf *log, Buf *err) {
-  const char *nvcc = rt_nvcc(a, err), *name = b->name ? b->name : "kernel";
-  if (!nvcc) return RT_MISSING;
-  Plan p = {.root = cache_root(a, err)};
-  if (!p.root) return RT_FAILED;
-  p.in = arena_printf(a, "%s.cu", name);
-  p.out = arena_printf(a, "%s.%s", name, suffixes[b->kind]);
-  p.argv = command(a, b, nvcc, p.in, p.out);
-  p.key = key_of(a, b, p.argv);
-  *path = cache_find(a, p.root, p.key, p.out);
-  if (*path) return RT_OK;
-  RtStatus status = make_entry(a, b, &p, log, err);
-  if (status != RT_OK) return status;
-  *path = cache_find(a, p.root, p.key, p.out);
-  if (*path) return RT_OK;
-  buf_printf(err, "%s vanished from the cache folder %s", p.out, p.root);
-  return RT_FAILED;
+  RtPlan p;
+  RtStatus s = rt_build_plan(a, b, &p, err);
+  if (s == RT_OK && !p.path) {
+    Buf said = {0};
+    int status = run_in(p.folder, p.argv, &said);
+    if (status < 0) buf_printf(err, "cannot run %s: %s", p.argv[0], strerror(errno));
+    else if (status > 0)
+      buf_printf(err, "nvcc failed with exit status %d:\n%s", status, buf_str(&said));
+    s = rt_build_done(a, &p, status == 0, err);
+    if (log && s == RT_OK) buf_add(log, said.data, said.len);
+    buf_free(&said);
+  }
+  *path = p.path;
+  return s;
 }

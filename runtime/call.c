@@ -10,8 +10,9 @@ enum { GUARD = 4096, GUARD_BYTE = 0xa5, POISON_BYTE = 0xff };
 
 typedef struct {
   char *base;       // device; the tensor itself is at base + GUARD
-  const void *host; // what to upload; NULL: a workspace, which starts as POISON_BYTE
+  const void *host; // what to upload; NULL: starts as POISON_BYTE, as a workspace does
   size_t bytes;
+  bool borrowed; // another call's
 } Tensor;
 
 struct RtCall {
@@ -71,19 +72,65 @@ RtStatus rt_call_new(RtGpu *g, RtKernel *k, const RtArg *args, int n, RtCall **o
   return s;
 }
 
+// Both kernels are to take the same, a workspace apart.
+static bool same_params(RtKernel *a, RtKernel *b) {
+  const RtParam *p, *q;
+  bool wp, wq;
+  int n = rt_kernel_params(a, &p, &wp) - wp, m = rt_kernel_params(b, &q, &wq) - wq;
+  if (n != m) return false;
+  for (int i = 0; i < n; i++)
+    if (p[i].type != q[i].type || p[i].pointer != q[i].pointer) return false;
+  return true;
+}
+
+RtStatus rt_call_like(const RtCall *of, RtKernel *k, RtCall **out, Buf *err) {
+  Arena *a = arena_new();
+  RtCall *c = NEW(a, RtCall);
+  const RtParam *params;
+  bool has_workspace;
+  int n = rt_kernel_params(k, &params, &has_workspace), shared = n - has_workspace;
+  *c = (RtCall){a, of->gpu, k, n, NEWN(a, Tensor, n), NEWN(a, RtValue, n)};
+  *out = NULL;
+  RtStatus s = RT_OK;
+  if (!same_params(of->kernel, k)) {
+    buf_puts(err, "the kernels take different arguments");
+    s = RT_FAILED;
+  }
+  for (int i = 0; i < shared && s == RT_OK; i++) {
+    c->tensors[i] = of->tensors[i];
+    c->tensors[i].borrowed = true;
+    c->values[i] = of->values[i];
+  }
+  if (has_workspace && s == RT_OK) {
+    c->tensors[n - 1].bytes = (size_t)rt_kernel_workspace(k, c->values);
+    s = allocate(c, n - 1, err);
+    if (s == RT_OK) s = rt_call_reset(c, n - 1, err);
+  }
+  if (s == RT_OK) s = rt_kernel_check(k, c->values, err);
+  if (s == RT_OK) *out = c;
+  else rt_call_free(c);
+  return s;
+}
+
 void rt_call_free(RtCall *c) {
   if (!c) return;
-  for (int i = 0; i < c->n; i++) rt_gpu_free(c->gpu, c->tensors[i].base);
+  for (int i = 0; i < c->n; i++)
+    if (!c->tensors[i].borrowed) rt_gpu_free(c->gpu, c->tensors[i].base);
   arena_free(c->arena);
 }
 
-RtStatus rt_call_upload(RtCall *c, Buf *err) {
+RtStatus rt_call_reset(RtCall *c, int i, Buf *err) {
+  const Tensor *t = &c->tensors[i];
+  if (!t->base) return RT_OK;            // a scalar
   RtStatus s = rt_gpu_sync(c->gpu, err); // under the time limit, which copies do not have
-  for (int i = 0; i < c->n && s == RT_OK; i++) {
-    const Tensor *t = &c->tensors[i];
-    if (t->host) s = rt_gpu_upload(c->gpu, t->base + GUARD, t->host, t->bytes, err);
-    else if (t->base) s = rt_gpu_memset(c->gpu, t->base + GUARD, POISON_BYTE, t->bytes, err);
-  }
+  if (s != RT_OK) return s;
+  if (t->host) return rt_gpu_upload(c->gpu, t->base + GUARD, t->host, t->bytes, err);
+  return rt_gpu_memset(c->gpu, t->base + GUARD, POISON_BYTE, t->bytes, err);
+}
+
+RtStatus rt_call_upload(RtCall *c, Buf *err) {
+  RtStatus s = RT_OK;
+  for (int i = 0; i < c->n && s == RT_OK; i++) s = rt_call_reset(c, i, err);
   return s;
 }
 

@@ -97,11 +97,29 @@ static RtStatus open_library(RtKernel *k, const RtSource *s, const char *path, B
   return ok ? RT_OK : RT_FAILED;
 }
 
+void rt_kernel_text(const RtSource *source, Buf *out) {
+  buf_add(out, source->build.text, source->build.len);
+  put_caller(out, source);
+}
+
+RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out, Buf *err) {
+  Arena *a = arena_new();
+  RtKernel *k = NEW(a, RtKernel);
+  k->arena = a;
+  k->symbol = arena_str(a, source->symbol);
+  k->n = source->n;
+  k->params = arena_copy(a, source->params, (size_t)source->n * sizeof *k->params);
+  k->has_workspace = source->has_workspace;
+  RtStatus status = open_library(k, source, path, err);
+  *out = status == RT_OK ? k : NULL;
+  if (!*out) rt_kernel_free(k);
+  return status;
+}
+
 RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err) {
   Arena *a = arena_new();
   Buf text = {0};
-  buf_add(&text, source->build.text, source->build.len);
-  put_caller(&text, source);
+  rt_kernel_text(source, &text);
   RtBuild build = source->build;
   build.text = text.data;
   build.len = text.len;
@@ -109,20 +127,9 @@ RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err) {
   const char *path;
   *out = NULL;
   RtStatus status = rt_build(a, &build, &path, NULL, err);
-  if (status == RT_OK) {
-    RtKernel *k = NEW(a, RtKernel);
-    k->arena = a;
-    k->symbol = arena_str(a, source->symbol);
-    k->n = source->n;
-    k->params = arena_copy(a, source->params, (size_t)source->n * sizeof *k->params);
-    k->has_workspace = source->has_workspace;
-    status = open_library(k, source, path, err);
-    if (status == RT_OK) *out = k;
-    else rt_kernel_free(k);
-  } else {
-    arena_free(a);
-  }
+  if (status == RT_OK) status = rt_kernel_open(source, path, out, err);
   buf_free(&text);
+  arena_free(a);
   return status;
 }
 

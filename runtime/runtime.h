@@ -110,6 +110,19 @@ const char *rt_nvcc(Arena *a, Buf *err);
 // said. *log, if wanted, gets its text of a successful run, and nothing when the cache had it.
 RtStatus rt_build(Arena *a, const RtBuild *b, const char **path, Buf *log, Buf *err);
 
+// The same in two steps, for who runs nvcc in its own way.
+typedef struct {
+  const char *path;   // the result; at first NULL unless the cache has it
+  char **argv;        // else to be run, NULL-terminated, argv[0] a path ...
+  const char *folder; // ... in this folder
+  const char *root, *out;
+  uint64_t key[2];
+} RtPlan;
+
+RtStatus rt_build_plan(Arena *a, const RtBuild *b, RtPlan *out, Buf *err);
+// After it ran (good: exit status 0), or shall not: sets `path`, or fails and the folder is gone.
+RtStatus rt_build_done(Arena *a, RtPlan *p, bool good, Buf *err);
+
 /* kernel.c: a generated .cu as a loaded library. A caller for the launcher's exact signature is
    appended to the text, so the C++ compiler, not a guess at the ABI, passes the arguments. */
 
@@ -138,6 +151,9 @@ typedef struct {
 typedef struct RtKernel RtKernel;
 
 RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err);
+// The two halves of it: the text that is to be built, and a library built from that text.
+void rt_kernel_text(const RtSource *source, Buf *out);
+RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out, Buf *err);
 void rt_kernel_free(RtKernel *k); // NULL is fine
 // Calls the launcher. A cudaError_t other than 0 becomes its name in err.
 RtStatus rt_kernel_launch(RtKernel *k, const RtValue *args, void *stream, Buf *err);
@@ -182,7 +198,7 @@ void rt_gpu_limit(RtGpu *g, double seconds); // for each wait from now on; 0, as
 
 typedef struct {
   RtParam param;
-  void *host;     // tensors: what to upload; NULL for a workspace
+  void *host;     // tensors: what to upload; NULL: they start as bytes of 0xff, as a workspace does
   size_t bytes;
   RtValue scalar; // the others
 } RtArg;
@@ -191,9 +207,12 @@ typedef struct RtCall RtCall;
 
 // Checks the arguments, allocates (with guard bands around each tensor) and uploads.
 RtStatus rt_call_new(RtGpu *g, RtKernel *k, const RtArg *args, int n, RtCall **out, Buf *err);
+// Another kernel on the tensors of `of`, which has to outlive it; a workspace is its own.
+RtStatus rt_call_like(const RtCall *of, RtKernel *k, RtCall **out, Buf *err);
 void rt_call_free(RtCall *c); // NULL is fine
 // The tensors' host bytes again; a workspace becomes NaN and -1 again.
 RtStatus rt_call_upload(RtCall *c, Buf *err);
+RtStatus rt_call_reset(RtCall *c, int i, Buf *err); // the same of one of them
 RtStatus rt_call_launch(void *call, void *stream, Buf *err); // fits RtContender.launch
 // Waits, then copies tensor `i` back to `host`.
 RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err);
@@ -228,6 +247,23 @@ typedef struct {
 // Times n contenders; out[n]. Ratios are relative to contender 0, whose own is 1.
 RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions *o, RtTiming *out,
                   Buf *err);
+typedef struct {
+  int warmup, rep;   // launches
+  bool cold_l2;      // empty the L2 cache before each launch, outside of what is timed
+  double stop_us;    // give up early where the first launches all take longer; 0: never
+  double most_s;     // of timed launches; fewer than `rep` are done where they would take longer
+} RtTimeOptions;
+
+typedef struct {
+  double median_us, mean_us, min_us, max_us;
+  int launches;
+  bool early; // given up: the figures are of the first launches
+} RtSamples;
+
+// Times single launches one after another, each between two events. Quick; for who needs to know a
+// few percent there is rt_bench.
+RtStatus rt_time(RtGpu *g, const RtContender *who, const RtTimeOptions *o, RtSamples *out,
+                 Buf *err);
 // Median of n > 0 samples, and the order statistics that hold the population's median with at least
 // 95 % confidence (the extremes where n < 6). Sorts the samples.
 double rt_median(double *samples, int n, double *lo, double *hi);

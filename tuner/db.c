@@ -100,8 +100,8 @@ static const char setup[] =
     "BEGIN IMMEDIATE; COMMIT;"; // may we write?
 
 static int prepare_all(TnDb *d) {
-  int code = sqlite3_prepare_v2(d->sql, "SELECT value, used FROM result WHERE key=?", -1, &d->get,
-                                NULL);
+  int code =
+      sqlite3_prepare_v2(d->sql, "SELECT value, used FROM result WHERE key=?", -1, &d->get, NULL);
   if (code == SQLITE_OK)
     code = sqlite3_prepare_v2(d->sql, "INSERT OR REPLACE INTO result VALUES(?,?,?)", -1, &d->put,
                               NULL);

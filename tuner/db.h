@@ -27,10 +27,10 @@ void tn_hash_text(const TnHash *h, char out[65]);
 /* db.c */
 
 typedef struct {
-  const char *path;    // NULL: $XDG_CACHE_HOME/tlc/tune.db, or ~/.cache/tlc/tune.db
-  int64_t limit;       // bytes; the least recently used goes when all takes more; 0: 64 MiB
+  const char *path;     // NULL: $XDG_CACHE_HOME/tlc/tune.db, or ~/.cache/tlc/tune.db
+  int64_t limit;        // bytes; the least recently used goes when all takes more; 0: 64 MiB
   int64_t (*now)(void); // seconds; NULL: the clock's. For tests
-  FILE *say;           // where trouble is told; NULL: stderr
+  FILE *say;            // where trouble is told; NULL: stderr
 } TnDbOptions;
 
 typedef struct TnDb TnDb;

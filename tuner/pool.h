@@ -20,7 +20,7 @@ typedef enum {
 } TnEnd;
 
 typedef struct {
-  char *const *argv; // argv[0] is a path; NULL-terminated
+  char *const *argv;  // argv[0] is a path; NULL-terminated
   const char *folder; // to run in; NULL: the current one
   double timeout;     // seconds; 0: none
   int64_t file_limit; // bytes a file may grow to; 0: none
@@ -45,9 +45,9 @@ void tn_end_text(TnEnd end, int code, double timeout, Buf *out);
 /* pool.c */
 
 typedef struct {
-  int jobs;              // at a time; 0: one a processor
-  int64_t memory;        // bytes that must be available to start one beside others; 0: 1 GiB
-  const char *meminfo;   // NULL: /proc/meminfo
+  int jobs;            // at a time; 0: one a processor
+  int64_t memory;      // bytes that must be available to start one beside others; 0: 1 GiB
+  const char *meminfo; // NULL: /proc/meminfo
 } TnPoolOptions;
 
 typedef struct {
