@@ -1,74 +1,6 @@
 // --bench: a checked kernel timed on the GPU, beside cublasLt where the program is one matrix
 // product. SPDX-License-Identifier: MIT
-#include <string.h>
-
 #include "driver/device.h"
-
-// What cublasLt would have to compute to do the same work. Found in the tile program: its only
-// gemm, whose operands are tiles of two parameters, and one 2-D output. For measuring only.
-typedef struct {
-  int a, b, c; // parameters
-  bool trans_a, trans_b;
-} Product;
-
-typedef struct {
-  const Program *program;
-  const Stmt *gemm;
-  int ngemms;
-  Buffer *tile[2];
-  int source[2];
-} Search;
-
-static int param_of(const Program *p, const Buffer *b) {
-  for (int i = 0; i < p->params.len; i++)
-    if (p->params.data[i].buf == b) return i;
-  return -1;
-}
-
-static void find_gemm(void *ctx, Stmt *s) {
-  Search *f = ctx;
-  if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;
-  f->gemm = s;
-  f->ngemms++;
-}
-
-static void find_sources(void *ctx, Stmt *s) {
-  Search *f = ctx;
-  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return;
-  int source = param_of(f->program, s->u.op.arg[0].region->buf);
-  for (int i = 0; i < 2 && source >= 0; i++)
-    if (s->u.op.arg[1].region->buf == f->tile[i]) f->source[i] = source;
-}
-
-static bool find_product(const Program *p, Product *out) {
-  Search f = {.program = p, .source = {-1, -1}};
-  for (int i = 0; i < p->kernels.len; i++) st_walk(p->kernels.data[i]->body, find_gemm, &f);
-  if (f.ngemms != 1) return false;
-  for (int i = 0; i < 2; i++) f.tile[i] = f.gemm->u.op.arg[i].region->buf;
-  for (int i = 0; i < p->kernels.len; i++) st_walk(p->kernels.data[i]->body, find_sources, &f);
-  *out = (Product){f.source[0], f.source[1], -1, f.gemm->u.op.arg[3].i != 0,
-                   f.gemm->u.op.arg[4].i != 0};
-  int outputs = 0;
-  for (int i = 0; i < p->params.len; i++)
-    if (data_is_output(p, i)) out->c = i, outputs++;
-  return outputs == 1 && out->a >= 0 && out->b >= 0 && p->params.data[out->a].buf->ndim == 2 &&
-         p->params.data[out->b].buf->ndim == 2 && p->params.data[out->c].buf->ndim == 2;
-}
-
-static RtGemm gemm_of(const RunData *d, const RtCall *call, const Product *p) {
-  const RtArray *a = &d->array[p->a], *c = &d->array[p->c];
-  RtGemm g = {.in = a->type,
-              .out = c->type,
-              .m = c->shape[0],
-              .n = c->shape[1],
-              .k = a->shape[p->trans_a ? 0 : 1],
-              .trans_a = p->trans_a,
-              .trans_b = p->trans_b,
-              .a = rt_call_device(call, p->a),
-              .b = rt_call_device(call, p->b)};
-  if (g.in == data_type(DT_F32)) g.in = data_type(DT_TF32);
-  return g;
-}
 
 typedef struct {
   RtTiming time[2];
@@ -84,7 +16,7 @@ static RtStatus time_all(const Options *o, DeviceKernel *k, RtCall *call, const 
   int n = 0;
   RtStatus s = RT_OK;
   if (product) {
-    RtGemm g = gemm_of(d, call, product);
+    RtGemm g = product_gemm(d, call, product);
     out->flops = 2.0 * (double)g.m * (double)g.n * (double)g.k;
     s = rt_gpu_alloc(k->gpu, d->bytes[product->c], &c, err);
     g.c = c;
@@ -147,7 +79,7 @@ int drv_bench(Job *j, const Options *o) {
   status = device_load(j, o, &d, args, &k);
   if (status) return status;
   Product product;
-  bool is_product = find_product(j->tile.data[0], &product);
+  bool is_product = product_find(j->tile.data[0], &product);
   Result result = {0};
   for (int i = 0; i < j->thread.data[0]->params.len; i++) result.bytes += (double)d.bytes[i];
   Buf err = {0};

@@ -26,12 +26,10 @@ static int status_of(RtStatus s, Buf *err) {
   return s == RT_OK ? EXIT_OK : s == RT_MISSING ? EXIT_MACHINE : EXIT_WRONG_PROGRAM;
 }
 
-// The launcher's parameters: tensors and scalars as declared, then the symbolic sizes, then the
-// workspace, which the runtime allocates.
-static int make_args(const Options *o, const RunData *d, EmuArg *args, RtArg **out) {
+int device_args(Arena *arena, const RunData *d, const EmuArg *args, RtArg **out) {
   const Program *p = d->program;
   int n = p->params.len + p->sizes.len + (p->workspaces.len > 0);
-  *out = NEWN(o->arena, RtArg, n + 1);
+  *out = NEWN(arena, RtArg, n + 1);
   for (int i = 0; i < p->params.len; i++) {
     const Param *param = &p->params.data[i];
     RtArg *a = &(*out)[i];
@@ -78,7 +76,7 @@ int device_load(Job *j, const Options *o, const RunData *d, EmuArg *args, Device
   *k = (DeviceKernel){0};
   RtStatus s = rt_gpu_open(0, &k->gpu, &err);
   if (s != RT_OK) return status_of(s, &err);
-  k->nargs = make_args(o, d, args, &k->args);
+  k->nargs = device_args(o->arena, d, args, &k->args);
   const RtGpuInfo *info = rt_gpu_info(k->gpu);
   if (info->sm < j->target->sm) {
     fprintf(stderr, "tlc: this GPU (%s, sm_%d) cannot run code for %s\n", info->name, info->sm,

@@ -23,4 +23,20 @@ typedef struct {
 int device_load(Job *j, const Options *o, const RunData *d, EmuArg *args, DeviceKernel *out);
 void device_free(DeviceKernel *k);
 
+// The launcher's arguments: parameters as declared, symbolic sizes, the workspace (whose bytes the
+// runtime asks for). Returns how many.
+int device_args(Arena *a, const RunData *d, const EmuArg *args, RtArg **out);
+
+/* product.c */
+
+// What cublasLt would have to compute to do the same work. Found in the tile program: its only
+// gemm, whose operands are tiles of two parameters, and one 2-D output. For measuring only.
+typedef struct {
+  int a, b, c; // parameters
+  bool trans_a, trans_b;
+} Product;
+
+bool product_find(const Program *p, Product *out);
+RtGemm product_gemm(const RunData *d, const RtCall *call, const Product *p);
+
 #endif
