@@ -64,7 +64,7 @@ static void vmov(Cg *c, const Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   bool to_memory = dst->buf->scope != SC_LOCAL;
   two_places(c, arena_printf(c->arena, "%s_%d", to_memory ? "store" : "load", bytes(dst)), dst,
-                src);
+             src);
   call_end(c);
 }
 
@@ -82,7 +82,7 @@ static void cp_async(Cg *c, const Stmt *s) {
   Expr *valid = s->u.op.arg[2].expr;
   bool whole = ex_is(valid, cg_count(src));
   two_places(c, arena_printf(c->arena, "cp_async%s_%d", whole ? "" : "_zfill", bytes(dst)), dst,
-                src);
+             src);
   if (!whole) {
     cg_text(c, ", ");
     cg_expr(c, valid_bytes(c->arena, valid, dt_bytes(src->buf->dtype)), P_TERNARY);
@@ -94,7 +94,7 @@ static void ldmatrix(Cg *c, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
   const char *trans = arg[3].i ? "_trans" : "";
   two_places(c, arena_printf(c->arena, "ldmatrix%s_x%d", trans, (int)arg[2].i), arg[1].region,
-                arg[0].region);
+             arg[0].region);
   call_end(c);
 }
 
@@ -124,6 +124,17 @@ static void mma(Cg *c, const Stmt *s) {
   cg_address(c, a);
   cg_text(c, ", ");
   cg_address(c, b);
+  call_end(c);
+}
+
+static void philox(Cg *c, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  two_places(c, "philox", arg[0].region, arg[1].region);
+  for (int i = 2; i < 7; i++) {
+    cg_text(c, ", ");
+    if (i < 4) cg_address(c, arg[i].region);
+    else cg_value(c, arg[i].expr, DT_U64, P_TERNARY);
+  }
   call_end(c);
 }
 
@@ -164,7 +175,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_VATOMIC] = vatomic,     [OP_ATOMIC_LOAD] = cg_atomic_load,
     [OP_VOTE] = cg_vote,        [OP_BLOCK_VOTE] = cg_vote,
     [OP_PRINT] = cg_print,      [OP_ASSERT] = cg_assert,
-    [OP_EXTERN] = cg_extern,
+    [OP_EXTERN] = cg_extern,    [OP_PHILOX] = philox,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

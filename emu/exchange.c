@@ -76,6 +76,21 @@ void block_voted(Emu *e, Block *b) {
   b->votes = b->voters = 0;
 }
 
+/* random words */
+
+void warp_philox(Emu *e, const Instr *in) {
+  LaneVals from[3], word[4];
+  uint32_t mask = e->w->mask;
+  for (int k = 0; k < 3; k++) emu_eval(&e->m, in->e[k], mask, LANES, from[k], NULL);
+  for (int i = 0; i < LANES; i++) {
+    if (!(mask >> i & 1)) continue;
+    uint32_t out[4];
+    philox((uint64_t)from[0][i].i, (uint64_t)from[1][i].i, (uint64_t)from[2][i].i, out);
+    for (int k = 0; k < 4; k++) word[k][i] = emu_int(out[k]);
+  }
+  for (int k = 0; k < 4; k++) mem_give(e, &in->r[k], DT_U32, mask, word[k]);
+}
+
 /* what threads say */
 
 void warp_print(Emu *e, const Instr *in) {

@@ -8,6 +8,9 @@
 enum { LANES = 32 };
 #define ALL_LANES UINT32_C(0xffffffff)
 
+/* philox.c: four random words of a counter (block, seq) and a key */
+void philox(uint64_t block, uint64_t seq, uint64_t seed, uint32_t out[4]);
+
 /* value.c: a value of any type. Floats of every width are held as the double that they equal,
    integers, index and bool as int64_t (uint64: the same bits). */
 

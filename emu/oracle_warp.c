@@ -240,6 +240,25 @@ static void exec_allreduce(Oracle *o, const OStmt *s, const Frame *f) {
   give(o, s, s->arg[1].r, f, s->arg[0].e->type, &results);
 }
 
+static void exec_philox(Oracle *o, const OStmt *s, const Frame *f) {
+  static _Thread_local uint32_t out[MAX_GROUPS][LANES][4];
+  for (int g = 0; g < f->ngroups; g++) {
+    Val from[3][LANES];
+    if (!f->mask[g]) continue;
+    oracle_group(o, f, g);
+    for (int k = 0; k < 3; k++) emu_eval(&o->m, s->arg[4 + k].e, f->mask[g], LANES, from[k], NULL);
+    for (int i = 0; i < LANES; i++)
+      if (f->mask[g] >> i & 1)
+        philox((uint64_t)from[0][i].i, (uint64_t)from[1][i].i, (uint64_t)from[2][i].i, out[g][i]);
+  }
+  memset(results.err, 0, sizeof results.err);
+  for (int k = 0; k < 4; k++) {
+    for (int g = 0; g < f->ngroups; g++)
+      for (int i = 0; i < LANES; i++) results.v[g][i].i = out[g][i][k];
+    give(o, s, s->arg[k].r, f, DT_U32, &results);
+  }
+}
+
 /* what threads say */
 
 static void print_value(DType t, Val v) {
@@ -305,6 +324,7 @@ bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   case OP_VOTE:
   case OP_BLOCK_VOTE: exec_vote(o, s, f); return true;
   case OP_ALLREDUCE: exec_allreduce(o, s, f); return true;
+  case OP_PHILOX: exec_philox(o, s, f); return true;
   case OP_EXTERN: EMU_FAIL(&o->m, s, DIAG_EMU_EXTERN, s->span, s->arg[0].s); return true;
   case OP_PRINT: exec_print(o, s, f); return true;
   case OP_ASSERT: exec_assert(o, s, f); return true;

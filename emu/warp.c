@@ -159,6 +159,7 @@ static void run_op(Emu *e, const Instr *in) {
     warp_block_vote(e, in);
     break;
   case OP_ATOMIC_LOAD: warp_atomic_load(e, in); break;
+  case OP_PHILOX: warp_philox(e, in); break;
   case OP_PRINT: warp_print(e, in); break;
   case OP_ASSERT: warp_assert(e, in); break;
   case OP_EXTERN: EMU_FAIL(&e->m, in, DIAG_EMU_EXTERN, in->span, in->text); break;

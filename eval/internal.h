@@ -305,6 +305,7 @@ typedef struct {
   VEC(ReducerInfo) reducers; // T.alloc_reducer
   bool outside; // something outside T.Kernel was reported
   int combiner; // ReduceKind of the T.attr around, -1 outside
+  struct Random *random; // of the kernel, since T.rng_init; v_random.c
 } Trace;
 
 /* ------------------------------------------------------------------ the interpreter */

@@ -89,6 +89,7 @@ void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at) {
   t->ndims = g->ndims;
   memcpy(t->dims, g->dims, sizeof t->dims);
   t->kernel = k;
+  t->random = NULL;
   t->block = k->body;
   vec_push(ev->arena, &t->program->kernels, k);
 }
