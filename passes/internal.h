@@ -28,7 +28,7 @@ void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
 // Has its storage more than one name, or does a foreign function get its address?
 bool views_named(const Kernel *k, const Buffer *b);
 
-/* uniform.c: which expressions have one value for all threads of a block */
+/* uniform.c: which expressions have one value for all threads of a block, or for some of them */
 
 typedef struct Uniform Uniform;
 
@@ -38,6 +38,12 @@ typedef struct Uniform Uniform;
 // fragments, which are tiles of the block.
 Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
+// The same by digits of the thread's number, which the kernel's own `thread // c` and `thread % c`
+// cut it into: a bit for each on which x may depend.
+uint32_t uniform_digits(const Uniform *u, const Expr *x);
+// Are the digits beside these zero? So for one of the threads that differ in them only. NULL: there
+// are none beside these.
+Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits);
 
 /* notes.c: secondary lines of the diagnostic reported last */
 

@@ -97,15 +97,15 @@ static Stmt *lower_body(Lower *l, Stmt *s) {
 
 static void lower_for(Lower *l, Stmt *s, Stmt *out) {
   Expr *min = lower_expr(l, s->u.loop.min[0]), *extent = lower_expr(l, s->u.loop.extent[0]);
-  bool varying =
-      !uniform_expr(l->uniform, s->u.loop.min[0]) || !uniform_expr(l->uniform, s->u.loop.extent[0]);
   Expr *cond = s->u.loop.cond ? lower_expr(l, s->u.loop.cond) : NULL;
-  if (cond) varying = varying || !uniform_expr(l->uniform, s->u.loop.cond);
+  uint32_t outside = l->control;
+  l->control |= uniform_digits(l->uniform, s->u.loop.min[0]) |
+                uniform_digits(l->uniform, s->u.loop.extent[0]) |
+                uniform_digits(l->uniform, s->u.loop.cond);
   int mark = facts_mark(l->facts);
   facts_push_loop(l->facts, s->u.loop.var[0], min, extent);
-  l->divergent += varying;
   Stmt *body = lower_body(l, s->u.loop.body);
-  l->divergent -= varying;
+  l->control = outside;
   facts_pop(l->facts, mark);
   LoopKind kind = s->u.loop.loop == LOOP_PIPELINED ? LOOP_SERIAL : s->u.loop.loop;
   Stmt *loop = st_for(l->arena, kind, s->u.loop.var[0], min, extent, body, s->span);
@@ -128,10 +128,10 @@ static Stmt *framed(Lower *l, Stmt *body) {
 
 static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
   Expr *cond = lower_expr(l, s->u.branch.cond);
-  bool varying = !s->u.branch.roles && !uniform_expr(l->uniform, s->u.branch.cond);
+  uint32_t outside = l->control;
+  if (!s->u.branch.roles) l->control |= uniform_digits(l->uniform, s->u.branch.cond);
   cond = width_drop_lane(l->arena, l->facts, cond, l->lane, l->width);
   int mark = facts_mark(l->facts);
-  l->divergent += varying;
   facts_push_cond(l->facts, cond);
   Stmt *yes = lower_body(l, s->u.branch.yes), *no = NULL;
   if (s->u.branch.roles) yes = framed(l, yes);
@@ -141,7 +141,7 @@ static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
     no = lower_body(l, s->u.branch.no);
     facts_pop(l->facts, mark);
   }
-  l->divergent -= varying;
+  l->control = outside;
   Stmt *both = st_if(l->arena, cond, yes, no, s->span);
   both->u.branch.roles = s->u.branch.roles;
   st_add(l->arena, out, both);

@@ -102,7 +102,7 @@ typedef struct {
   BufferVec fenced; // shared tiles that the async proxy reads
   bool stores;      // some of them to tensors
   Stmt *prologue;           // what goes before the body of the threads that multiply
-  int divergent;            // enclosing branches and loops that threads may take differently
+  uint32_t control;         // digits of a thread's number (uniform.c) that decide who gets here
   // inside a parallel loop:
   Stmt *loop;
   Expr *digit[LOOP_MAX_DIGITS];

@@ -83,16 +83,15 @@ Expr *lower_load(Lower *l, Expr *x) {
   return guard ? ex_select(l->arena, guard, v, safe_value(l, t)) : v;
 }
 
-// Done once by the block? A plain store whose index and value all threads agree on.
-static bool done_once(Lower *l, const Stmt *s) {
-  if (l->loop || l->divergent || !uniform_expr(l->uniform, s->u.store.value)) return false;
-  for (int i = 0; i < s->u.store.n; i++)
-    if (!uniform_expr(l->uniform, s->u.store.idx[i])) return false;
-  return true;
-}
-
-static Expr *thread_zero(Lower *l) {
-  return ex_bin(l->arena, BIN_EQ, l->thread, ex_index(l->arena, 0));
+// Threads that agree on a plain store's element and value would write it one over the other: whose
+// store it is. Under conditions of the thread a shared tile is left to them all, for nobody could
+// wait for the one. NULL: every thread has its own.
+static Expr *store_owner(Lower *l, const Stmt *s) {
+  if (l->loop) return l->first_copy;
+  if (l->control && lower_form(l, s->u.store.buf)->scope == SC_SHARED) return NULL;
+  uint32_t digits = l->control | uniform_digits(l->uniform, s->u.store.value);
+  for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(l->uniform, s->u.store.idx[i]);
+  return uniform_first(l->uniform, l->thread, digits);
 }
 
 void lower_store(Lower *l, Stmt *s, Stmt *out) {
@@ -105,8 +104,7 @@ void lower_store(Lower *l, Stmt *s, Stmt *out) {
     st_add(l->arena, out, st_store(l->arena, b, &off, 1, v, s->span));
     return;
   }
-  bool block_wide = t->scope == SC_GLOBAL || t->scope == SC_SHARED;
-  if (block_wide) cond = l->loop ? l->first_copy : done_once(l, s) ? thread_zero(l) : NULL;
+  if (t->scope == SC_GLOBAL || t->scope == SC_SHARED) cond = store_owner(l, s);
   Expr **idx = lower_indices(l, s->u.store.idx, s->u.store.n);
   cond = ex_and(l->arena, lower_guard(l, b, idx), cond);
   int mark = facts_mark(l->facts);

@@ -35,7 +35,7 @@ void lower_print(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const Arg *arg = s->u.op.arg;
   Expr *value = arg[1].expr ? lower_expr(l, arg[1].expr) : NULL;
-  bool once = !l->loop && !l->divergent && (!value || uniform_expr(l->uniform, arg[1].expr));
+  bool once = !l->loop && !l->control && (!value || uniform_expr(l->uniform, arg[1].expr));
   Stmt *p = st_op(a, OP_PRINT, s->span, arg[0].text, value, NULL);
   Expr *zero = ex_index(a, 0), *first = once ? ex_bin(a, BIN_EQ, l->thread, zero) : l->first_copy;
   st_add(a, out, lower_if(l, first, p, s->span));

@@ -1,108 +1,190 @@
-// Which expressions have one value for all threads of a block: a fixpoint over what the thread
-// index, per-thread arrays and control that depends on them can reach.
-// SPDX-License-Identifier: MIT
+// Which expressions have one value for all threads of a block, or for all that differ in some
+// digits of their number only: a fixpoint over what the thread index, per-thread arrays and control
+// that depends on them can reach. SPDX-License-Identifier: MIT
 #include "passes/internal.h"
+
+enum { MAX_CUTS = 16 };
+
+typedef struct {
+  const Var *var;
+  uint32_t digits;
+} VaryingVar;
+
+typedef struct {
+  const Buffer *buf;
+  uint32_t digits;
+} VaryingBuf;
 
 struct Uniform {
   Arena *arena;
   const Program *program;
   Kernel *kernel;
-  VEC(const Var *) vars;    // varying loop and let variables
-  VEC(const Buffer *) bufs; // varying local and fragment buffers; global buffers the kernel writes
-  int varying_depth;        // > 0 while walking under thread-dependent control
+  int64_t
+      cut[MAX_CUTS]; // digit i of a thread's number: (number // cut[i]) % (cut[i + 1] // cut[i])
+  int cuts;
+  VEC(VaryingVar) vars; // loop and let variables
+  VEC(VaryingBuf) bufs; // local and fragment buffers; global buffers the kernel writes
+  uint32_t control;     // digits on which it depends who gets here
   bool changed;
 };
 
-static bool has_var(const Uniform *u, const Var *v) {
+static uint32_t all_digits(const Uniform *u) { return (2u << (u->cuts - 1)) - 1; }
+
+static uint32_t var_digits(const Uniform *u, const Var *v) {
+  if (v->kind == VAR_THREAD) return all_digits(u);
   for (int i = 0; i < u->vars.len; i++)
-    if (u->vars.data[i] == v) return true;
-  return false;
+    if (u->vars.data[i].var == v) return u->vars.data[i].digits;
+  return 0;
 }
 
-static bool has_buf(const Uniform *u, const Buffer *b) {
+static uint32_t buf_digits(const Uniform *u, const Buffer *b) {
   b = buf_root(b);
   for (int i = 0; i < u->bufs.len; i++)
-    if (u->bufs.data[i] == b) return true;
-  return false;
+    if (u->bufs.data[i].buf == b) return u->bufs.data[i].digits;
+  return 0;
 }
 
-static void mark_var(Uniform *u, const Var *v) {
-  if (has_var(u, v)) return;
-  vec_push(u->arena, &u->vars, v);
+static void mark_var(Uniform *u, const Var *v, uint32_t digits) {
+  uint32_t old = var_digits(u, v);
+  if (!(digits & ~old)) return;
   u->changed = true;
+  for (int i = 0; i < u->vars.len; i++)
+    if (u->vars.data[i].var == v) u->vars.data[i].digits |= digits;
+  if (!old) vec_push(u->arena, &u->vars, (VaryingVar){v, digits});
 }
 
-static void mark_buf(Uniform *u, const Buffer *b) {
-  if (has_buf(u, b)) return;
-  vec_push(u->arena, &u->bufs, buf_root(b));
+static void mark_buf(Uniform *u, const Buffer *b, uint32_t digits) {
+  uint32_t old = buf_digits(u, b);
+  if (!(digits & ~old)) return;
   u->changed = true;
+  for (int i = 0; i < u->bufs.len; i++)
+    if (u->bufs.data[i].buf == buf_root(b)) u->bufs.data[i].digits |= digits;
+  if (!old) vec_push(u->arena, &u->bufs, (VaryingBuf){buf_root(b), digits});
+}
+
+// Is x (thread // *lo) % (*hi // *lo)? *hi is 0 where nothing is cut off above.
+static bool thread_part(const Expr *x, int64_t *lo, int64_t *hi) {
+  *lo = 1, *hi = 0;
+  if (x->kind == EX_VAR) return x->u.var->kind == VAR_THREAD;
+  int64_t by;
+  if (x->kind != EX_BINARY || !ex_const(x->u.bin.b, &by) || by < 1 || by > 1024) return false;
+  bool div = x->u.bin.op == BIN_FLOORDIV;
+  if (!div && x->u.bin.op != BIN_FLOORMOD) return false;
+  if (!thread_part(x->u.bin.a, lo, hi)) return false;
+  if (*lo > 1024 || (*hi && *hi % (*lo * by))) return false;
+  if (div) *lo *= by;
+  else *hi = *lo * by;
+  return true;
+}
+
+// The digits that make up (thread // lo) % (hi // lo), hi as above; 0 where it ends inside of one.
+static uint32_t part_digits(const Uniform *u, int64_t lo, int64_t hi) {
+  uint32_t mask = 0;
+  if (hi >= u->kernel->threads) hi = 0;
+  bool starts = false, ends = !hi;
+  for (int i = 0; i < u->cuts; i++) {
+    if (u->cut[i] >= lo && (!hi || u->cut[i] < hi)) mask |= 1u << i;
+    starts = starts || u->cut[i] == lo;
+    ends = ends || u->cut[i] == hi;
+  }
+  return starts && ends ? mask : 0;
 }
 
 typedef struct {
   const Uniform *u;
-  bool varying;
+  uint32_t digits;
+  bool inside; // of a part of the thread's number, before the number itself
 } Query;
 
 static void query_node(void *ctx, Expr *x) {
   Query *q = ctx;
-  if (x->kind == EX_VAR && (x->u.var->kind == VAR_THREAD || has_var(q->u, x->u.var)))
-    q->varying = true;
-  if (x->kind == EX_LOAD && has_buf(q->u, x->u.load.buf)) q->varying = true;
+  int64_t lo, hi;
+  if (x->kind == EX_LOAD) q->digits |= buf_digits(q->u, x->u.load.buf);
+  if (x->kind == EX_VAR && x->u.var->kind != VAR_THREAD) q->digits |= var_digits(q->u, x->u.var);
+  if (!q->inside && thread_part(x, &lo, &hi)) {
+    q->inside = true;
+    uint32_t part = part_digits(q->u, lo, hi);
+    q->digits |= part ? part : all_digits(q->u);
+  }
+  if (x->kind == EX_VAR && x->u.var->kind == VAR_THREAD) q->inside = false;
 }
 
-bool uniform_expr(const Uniform *u, const Expr *x) {
-  Query q = {u, false};
+uint32_t uniform_digits(const Uniform *u, const Expr *x) {
+  Query q = {u, 0, false};
   if (x) ex_walk((Expr *)x, query_node, &q);
-  return !q.varying;
+  return q.digits;
 }
 
-static bool region_uniform(const Uniform *u, const Region *r) {
-  if (has_buf(u, r->buf)) return false;
+bool uniform_expr(const Uniform *u, const Expr *x) { return !uniform_digits(u, x); }
+
+Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits) {
+  Expr *cond = NULL, *zero = ex_index(u->arena, 0);
+  for (int i = 0, end; i < u->cuts; i = end) { // neighbouring digits are one number
+    for (end = i + 1; end < u->cuts && (digits >> i & 1) == (digits >> end & 1);) end++;
+    if (digits >> i & 1) continue;
+    Expr *part = thread;
+    if (end < u->cuts) part = ex_bin(u->arena, BIN_FLOORMOD, part, ex_index(u->arena, u->cut[end]));
+    if (i) part = ex_bin(u->arena, BIN_FLOORDIV, part, ex_index(u->arena, u->cut[i]));
+    cond = ex_and(u->arena, cond, ex_bin(u->arena, BIN_EQ, part, zero));
+  }
+  return cond;
+}
+
+static uint32_t region_digits(const Uniform *u, const Region *r) {
+  uint32_t digits = buf_digits(u, r->buf);
   for (int i = 0; i < r->n; i++)
-    if (!uniform_expr(u, r->min[i]) || !uniform_expr(u, r->extent[i])) return false;
-  return true;
+    digits |= uniform_digits(u, r->min[i]) | uniform_digits(u, r->extent[i]);
+  return digits;
 }
 
 static void visit(Uniform *u, Stmt *s);
 
 static void visit_loop(Uniform *u, Stmt *s) {
-  bool varying = s->u.loop.loop == LOOP_PARALLEL;
-  for (int i = 0; i < s->u.loop.nvars; i++) {
-    varying = varying || !uniform_expr(u, s->u.loop.min[i]);
-    varying = varying || !uniform_expr(u, s->u.loop.extent[i]);
-  }
-  if (s->u.loop.cond) varying = varying || !uniform_expr(u, s->u.loop.cond);
-  if (varying)
-    for (int i = 0; i < s->u.loop.nvars; i++) mark_var(u, s->u.loop.var[i]);
-  u->varying_depth += varying;
+  uint32_t outside = u->control, digits = 0;
+  if (s->u.loop.loop == LOOP_PARALLEL) digits = all_digits(u);
+  for (int i = 0; i < s->u.loop.nvars; i++)
+    digits |= uniform_digits(u, s->u.loop.min[i]) | uniform_digits(u, s->u.loop.extent[i]);
+  if (s->u.loop.cond) digits |= uniform_digits(u, s->u.loop.cond);
+  for (int i = 0; i < s->u.loop.nvars; i++) mark_var(u, s->u.loop.var[i], digits);
+  u->control |= digits;
   visit(u, s->u.loop.body);
-  u->varying_depth -= varying;
+  u->control = outside;
 }
 
-// An op's written registers vary unless the op moves a uniform value or asks the whole block.
+// What an op's written registers depend on: what it moves, for those that move; the threads that
+// do not take part, for those that ask others.
+static uint32_t op_digits(Uniform *u, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  uint32_t all = all_digits(u);
+  switch (s->u.op.op) {
+  case OP_BLOCK_VOTE: return u->control;
+  case OP_FILL: return u->control | uniform_digits(u, arg[1].expr);
+  case OP_COPY: return u->control | region_digits(u, arg[0].region);
+  case OP_VMOV:
+    return u->control | region_digits(u, arg[0].region) | region_digits(u, arg[1].region);
+  case OP_ALLREDUCE: return u->control | (all & ~part_digits(u, arg[3].i, arg[3].i * arg[4].i));
+  default: return all;
+  }
+}
+
 static void visit_op(Uniform *u, Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
-  OpCode op = s->u.op.op;
-  bool same = op == OP_FILL || op == OP_COPY || op == OP_VMOV || op == OP_BLOCK_VOTE;
-  bool varying = u->varying_depth > 0 || !same;
-  if (s->u.op.op == OP_FILL) varying = varying || !uniform_expr(u, s->u.op.arg[1].expr);
-  if (s->u.op.op == OP_VMOV)
-    varying = u->varying_depth > 0 || !region_uniform(u, s->u.op.arg[0].region) ||
-              !region_uniform(u, s->u.op.arg[1].region);
-  if (s->u.op.op == OP_COPY) varying = varying || !region_uniform(u, s->u.op.arg[0].region);
+  uint32_t digits = op_digits(u, s);
   for (int i = 0; i < info->nargs; i++) {
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_READ || kind >= ARG_PLACE || !s->u.op.arg[i].region) continue;
     Buffer *b = s->u.op.arg[i].region->buf;
-    if (b->scope == SC_GLOBAL || (b->scope == SC_LOCAL && varying)) mark_buf(u, b);
+    if (b->scope == SC_GLOBAL) mark_buf(u, b, all_digits(u));
+    if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
   }
 }
 
 static void visit_store(Uniform *u, Stmt *s) {
   Buffer *b = s->u.store.buf;
-  bool varying = u->varying_depth > 0 || !uniform_expr(u, s->u.store.value);
-  for (int i = 0; i < s->u.store.n; i++) varying = varying || !uniform_expr(u, s->u.store.idx[i]);
-  if (b->scope == SC_GLOBAL || (b->scope == SC_LOCAL && varying)) mark_buf(u, b);
+  uint32_t digits = u->control | uniform_digits(u, s->u.store.value);
+  for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(u, s->u.store.idx[i]);
+  if (b->scope == SC_GLOBAL) mark_buf(u, b, all_digits(u));
+  if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
 }
 
 static void visit(Uniform *u, Stmt *s) {
@@ -113,20 +195,46 @@ static void visit(Uniform *u, Stmt *s) {
     break;
   case ST_FOR: visit_loop(u, s); break;
   case ST_IF: {
-    bool varying = !s->u.branch.roles && !uniform_expr(u, s->u.branch.cond);
-    u->varying_depth += varying;
+    uint32_t outside = u->control;
+    if (!s->u.branch.roles) u->control |= uniform_digits(u, s->u.branch.cond);
     visit(u, s->u.branch.yes);
     visit(u, s->u.branch.no);
-    u->varying_depth -= varying;
+    u->control = outside;
     break;
   }
-  case ST_LET:
-    if (!uniform_expr(u, s->u.let.value)) mark_var(u, s->u.let.var);
-    break;
+  case ST_LET: mark_var(u, s->u.let.var, uniform_digits(u, s->u.let.value)); break;
   case ST_STORE: visit_store(u, s); break;
   case ST_OP: visit_op(u, s); break;
   case ST_ASSUME: break;
   }
+}
+
+/* digits: where the kernel itself cuts the number of a thread */
+
+static void add_cut(Uniform *u, int64_t at) {
+  int i = 0;
+  while (i < u->cuts && u->cut[i] < at) i++;
+  if (at < 1 || at >= u->kernel->threads || u->cuts == MAX_CUTS) return;
+  if ((i < u->cuts && (u->cut[i] == at || u->cut[i] % at)) || (i && at % u->cut[i - 1])) return;
+  for (int j = u->cuts++; j > i; j--) u->cut[j] = u->cut[j - 1];
+  u->cut[i] = at;
+}
+
+static void cut_node(void *ctx, Expr *x) {
+  int64_t lo, hi;
+  if (!thread_part(x, &lo, &hi)) return;
+  add_cut(ctx, lo);
+  add_cut(ctx, hi);
+}
+
+static void cut_slot(void *ctx, Expr **slot) { ex_walk(*slot, cut_node, ctx); }
+
+static void cut_stmt(void *ctx, Stmt *s) {
+  Uniform *u = ctx;
+  st_exprs(s, cut_slot, u);
+  if (s->kind != ST_OP || s->u.op.op != OP_ALLREDUCE) return;
+  add_cut(u, s->u.op.arg[3].i);
+  add_cut(u, s->u.op.arg[3].i * s->u.op.arg[4].i);
 }
 
 Uniform *uniform_new(Arena *a, const Program *p, Kernel *k) {
@@ -134,6 +242,8 @@ Uniform *uniform_new(Arena *a, const Program *p, Kernel *k) {
   u->arena = a;
   u->program = p;
   u->kernel = k;
+  u->cut[u->cuts++] = 1;
+  st_walk(k->body, cut_stmt, u);
   do {
     u->changed = false;
     visit(u, k->body);

@@ -11,6 +11,7 @@ import tempfile
 import numpy as np
 
 import numpy_attention
+import numpy_more
 
 TLC = os.environ.get("TLC", "build/tlc")
 DEVICE = os.environ.get("TLC_DEVICE", "emu")
@@ -110,7 +111,7 @@ CASES = {
     "rms_norm 3x1000": ("rms_norm", lambda: rms_norm(3, 1000)),
     "layer_norm 3x1000": ("layer_norm", lambda: layer_norm(3, 1000)),
 }
-for sample, name, make in numpy_attention.programs():
+for sample, name, make in [*numpy_attention.programs(), *numpy_more.programs()]:
     CASES[f"{sample} {name}"] = CASES[f"{sample} {name} sm_90a"] = (sample, make)
 
 
@@ -135,13 +136,13 @@ def run(case):
             print(done.stdout + done.stderr)
             return 1
         for name, want in outputs.items():
-            got = value(np.load(f"{folder}/{name}.npy")).astype(np.float64)
-            if want.dtype.kind == "i":
+            got = value(np.load(f"{folder}/{name}.npy"))
+            if want.dtype.kind in "iu":
                 ok = np.array_equal(got, want)
             else:
                 ok = np.allclose(got, want, rtol=1e-2, atol=1e-2)
             if got.shape != want.shape or not ok:
-                print(f"{name}: largest difference {np.abs(got - want).max()}")
+                print(f"{name}: largest difference {np.abs(got.astype(np.float64) - want).max()}")
                 return 1
     return 0
 
