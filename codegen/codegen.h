@@ -18,9 +18,13 @@ typedef struct {
   const Sources *sources;  // for "// gemm.tl:21" marks and #line; NULL: none
   const Program *source;   // the same program at TILE level, for the shapes of its tensors; NULL: p
   int min_blocks;          // __launch_bounds__'s second value; 0: none
+  const char *api; // this program is one of those among which the launcher of this symbol chooses;
+                   // NULL: its own symbol is the launcher
+  const Target *const *targets; // of the file, oldest first, NULL-terminated; NULL: target alone
 } CgOptions;
 
 /* module.c: several programs of one file (--entry all) share one text; options go with programs.
+   Programs of one `api` follow one another, oldest target first.
    Byte for byte a function of its arguments. */
 
 void cg_cuda(const Program *p, const CgOptions *o, Buf *out); // the whole .cu

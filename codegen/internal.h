@@ -119,6 +119,22 @@ bool cg_has_maps(const Program *p);
 
 bool cg_wgmma_op(Cg *c, const Stmt *s); // false: not one of its ops
 
+/* targets.c: files with bodies for several targets */
+
+// Of several programs, the first of each launcher; *p then has the launcher's symbol.
+bool cg_first_of_api(const Program *const *list, const CgOptions *o, int i, Program *p);
+const char *cg_target_names(Arena *a, const CgOptions *o);  // "sm_80 and sm_90a"
+const char *cg_target_flags(Arena *a, const CgOptions *o);  // nvcc's
+// Lines that say which body device code holds, or refuse to build.
+void cg_target_guard(const CgOptions *o, Buf *out);
+// What a kernel's threads are in __launch_bounds__, "384".
+const char *cg_bound_threads(Cg *c, const Kernel *k);
+void cg_open_body(Cg *c);  // #if, where the body is not in all device code
+void cg_close_body(Cg *c); // #endif
+// The launcher and the check of the n programs of one api.
+void cg_choose(Arena *a, const Program *const *list, const CgOptions *o, int n, Needs *needs,
+               Buf *out);
+
 /* module.c */
 
 const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p); // of the .cu, no folder
@@ -127,7 +143,8 @@ const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p); // of 
 
 void cg_uses(Cg *c, const Kernel *k); // fills used and written of every name
 void cg_kernel(Cg *c, const Kernel *k);
-void cg_launcher(Cg *c);
+void cg_launcher(Cg *c); // with its check, unless another launcher chooses it
+void cg_arguments(Cg *c); // the launcher's own parameters, handed on: "A, C, M" (no stream)
 // The launcher's parameters: "const void *A, void *C, int64_t M" (no stream).
 void cg_params(Cg *c);
 // Where a parameter or a workspace lies, in host code.

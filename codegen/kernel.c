@@ -158,18 +158,20 @@ void cg_kernel(Cg *c, const Kernel *k) {
   names_reserve(c->names, c->p->symbol);
   cg_begin(c);
   int blocks = k->min_blocks ? k->min_blocks : c->o->min_blocks;
-  cg_text(c, "static __global__ void __launch_bounds__(%d", kernel_threads(k));
+  cg_text(c, "static __global__ void __launch_bounds__(%s", cg_bound_threads(c, k));
   if (blocks) cg_text(c, ", %d", blocks);
   cg_text(c, ") %s(", k->name);
   kernel_params(c);
   cg_text(c, ") {");
   cg_end(c);
   c->indent++;
+  cg_open_body(c);
   declare_buffers(c, SC_SHARED);
   hardware_index(c, k->thread, "threadIdx.x");
   for (int i = 0; i < 3; i++) hardware_index(c, k->block[i], axes[i]);
   hardware_index(c, k->workers, "gridDim.x");
   declare_buffers(c, SC_LOCAL);
   cg_stmt(c, k->body);
+  cg_close_body(c);
   cg_close(c, "}");
 }

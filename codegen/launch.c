@@ -44,7 +44,7 @@ bool cg_has_params(const Cg *c) {
   return c->p->params.len + c->p->sizes.len + c->p->workspaces.len > 0;
 }
 
-static void arguments(Cg *c) {
+void cg_arguments(Cg *c) {
   const Program *p = c->p;
   for (int i = 0; i < p->params.len; i++)
     cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
@@ -498,14 +498,14 @@ static void launcher(Cg *c) {
   bool any = cg_has_params(c);
   cg_blank(c);
   cg_begin(c);
-  cg_text(c, "extern \"C\" cudaError_t %s(", p->symbol);
+  cg_text(c, "%s cudaError_t %s(", c->o->api ? "static" : "extern \"C\"", p->symbol);
   cg_params(c);
   cg_text(c, "%scudaStream_t stream) {", any ? ", " : "");
   cg_end(c);
   c->indent++;
   cg_begin(c);
   cg_text(c, "if (%s_refuses(", p->symbol);
-  arguments(c);
+  cg_arguments(c);
   cg_text(c, ")) return cudaErrorInvalidValue;");
   cg_end(c);
   needs_add(c->needs, "result");
@@ -537,7 +537,7 @@ static void check(Cg *c) {
   c->indent++;
   cg_begin(c);
   cg_text(c, "const char *why = %s_refuses(", c->p->symbol);
-  arguments(c);
+  cg_arguments(c);
   cg_text(c, ");");
   cg_end(c);
   cg_line(c, "tlc_say(msg, msg_size, why ? why : \"\");");
@@ -551,6 +551,7 @@ void cg_launcher(Cg *c) {
   refuses(c);
   names_pop(c->names, names);
   launcher(c);
+  if (c->o->api) return;
   check(c);
   cg_workspace_query(c);
 }

@@ -119,7 +119,7 @@ static void program(Arena *a, const Program *p, const CgOptions *o, Buf *out) {
   Cg c = {.arena = a, .p = p, .o = o, .names = names_new(a), .needs = needs_new(a), .out = out};
   cg_declare_params(&c);
   cg_text(&c, "    {\n      ");
-  string_field(&c, "symbol", p->symbol);
+  string_field(&c, "symbol", o->api ? o->api : p->symbol);
   cg_text(&c,
           ",\n      \"abi\": %d,\n      \"hash\": \"%016llx\",\n      \"arch\": \"%s\",\n      ",
           CG_ABI, (unsigned long long)o->hash, o->target->name);

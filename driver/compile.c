@@ -118,25 +118,64 @@ static const Target *native_target(void) {
   return best;
 }
 
-void job_target(Job *j, const Options *o) {
-  bool native = !strcmp(o->arch, "native") && o->mode != MODE_EMIT;
-  j->target = native ? native_target() : target_find(o->arch);
-  if (j->target) return;
-  if (!strcmp(o->arch, "native")) {
-    fprintf(stderr, "tlc: --arch native is for --run and --bench: name the target of a text\n");
-    exit(EXIT_USAGE);
-  }
+static void unknown_target(const char *arch) {
   Buf names = {0};
   const char *all[16] = {0};
   for (int i = 0; target_at(i) && i < 15; i++) {
     all[i] = target_at(i)->name;
     buf_printf(&names, "%s%s", i ? ", " : "", all[i]);
   }
-  const char *near = near_name(o->arch, all);
-  fprintf(stderr, "tlc: --arch: '%s' is none of %s%s%s%s\n", o->arch, buf_str(&names),
+  const char *near = near_name(arch, all);
+  fprintf(stderr, "tlc: --arch: '%s' is none of %s%s%s%s\n", arch, buf_str(&names),
           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   buf_free(&names);
   exit(EXIT_USAGE);
+}
+
+// Texts hold bodies for several targets; what runs, and IR, is of one.
+static void check_list(const Options *o) {
+  bool text = o->mode == MODE_EMIT &&
+              (o->emit == EMIT_CU || o->emit == EMIT_HEADER || o->emit == EMIT_MANIFEST ||
+               o->emit == EMIT_EXE);
+  if (text) return;
+  fprintf(stderr, "tlc: --arch %s: a list is for --emit cu, header, manifest and exe; ", o->arch);
+  fputs("name one target here\n", stderr);
+  exit(EXIT_USAGE);
+}
+
+static void target_list(Job *j, const Options *o) {
+  VEC(const Target *) list = {0};
+  for (const char *s = o->arch; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
+    const char *name = arena_strn(j->arena, s, strcspn(s, ","));
+    const Target *t = target_find(name);
+    if (!t) unknown_target(name);
+    int at = list.len;
+    vec_push(j->arena, &list, t);
+    for (; at > 0 && list.data[at - 1]->sm > t->sm; at--) list.data[at] = list.data[at - 1];
+    list.data[at] = t;
+    if (at == 0 || list.data[at - 1] != t) continue;
+    fprintf(stderr, "tlc: --arch: %s stands twice in %s\n", name, o->arch);
+    exit(EXIT_USAGE);
+  }
+  vec_push(j->arena, &list, NULL);
+  j->target = list.data[0];
+  j->targets = list.data;
+}
+
+void job_target(Job *j, const Options *o) {
+  bool native = !strcmp(o->arch, "native");
+  if (j->target) return;
+  if (native && o->mode == MODE_EMIT) {
+    fprintf(stderr, "tlc: --arch native is for --run and --bench: name the target of a text\n");
+    exit(EXIT_USAGE);
+  }
+  if (strchr(o->arch, ',')) {
+    check_list(o);
+    target_list(j, o);
+    return;
+  }
+  j->target = native ? native_target() : target_find(o->arch);
+  if (!j->target) unknown_target(o->arch);
 }
 
 bool job_front(Job *j, const Options *o) {
@@ -205,7 +244,10 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
   PassCtx flags = {.flags = o->flags};
   const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
   for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
-  return (CgOptions){.target = j->target,
+  bool list = j->targets != NULL;
+  return (CgOptions){.target = list ? j->of.data[program] : j->target,
+                     .targets = j->targets,
+                     .api = list ? j->api.data[program] : NULL,
                      .source = j->tile.data[program],
                      .out_name = drv_cu_name(o),
                      .debug = o->debug,

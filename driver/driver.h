@@ -73,23 +73,33 @@ typedef struct Job {
   Arena *arena;
   Sources *sources;
   Diags *diags;
-  const Target *target;
+  const Target *target;         // of a list the oldest
+  const Target *const *targets; // --arch's list, oldest first, NULL-terminated; NULL: target alone
   uint32_t file;
   VEC(const char *) read; // every file read, for depfiles
   VEC(Program *) tile;    // as evaluated
   VEC(Program *) thread;  // after all passes; empty until lowered
   VEC(uint64_t) hash;     // of each evaluated kernel
+  // Of a list of targets, for each program; both empty where there is one target.
+  VEC(const Target *) of;
+  VEC(const char *) api; // symbol of the launcher that chooses
 } Job;
 
 // Opens the input and registers it. False with errno set.
 bool job_open(Job *j, const Options *o);
-void job_target(Job *j, const Options *o); // finds --arch, or ends the run
+void job_target(Job *j, const Options *o); // finds --arch if that is still open, or ends the run
 EvOptions job_eval(const Job *j, const Options *o); // what the options say about evaluation
 // Source text (or .tir) to TILE-level programs. False when errors were reported.
 bool job_front(Job *j, const Options *o);
 // All passes over copies of the programs. False when errors were reported.
 bool job_lower(Job *j, const Options *o);
 CgOptions job_codegen(const Job *j, const Options *o, int program);
+
+/* targets.c */
+
+// Both of these steps for each target of --arch. Programs of one launcher follow one another,
+// oldest target first. False when errors were reported.
+bool job_compile(Job *j, const Options *o);
 
 /* emit.c */
 

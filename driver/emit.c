@@ -130,7 +130,7 @@ int drv_emit(Job *j, const Options *o) {
   Buf out = {0};
   bool ok = wants_syntax_only(o)   ? emit_syntax(j, o, &out)
             : o->emit == EMIT_TILE ? job_front(j, o)
-                                   : job_front(j, o) && job_lower(j, o);
+                                   : job_compile(j, o);
   int status = ok ? EXIT_OK : EXIT_WRONG_PROGRAM;
   const char *output = output_name(o);
   if (ok && o->emit >= EMIT_PTX) {

@@ -106,6 +106,17 @@ static int copy_file(Arena *a, const char *from, const char *to, bool executable
   return EXIT_MACHINE;
 }
 
+// -gencode for each target of a list.
+static const char *const *gencode(const Job *j) {
+  VEC(const char *) flags = {0};
+  for (int i = 0; j->targets && j->targets[i]; i++)
+    vec_push(j->arena, &flags,
+             arena_printf(j->arena, "-gencode=arch=compute_%s,code=%s", j->targets[i]->name + 3,
+                          j->targets[i]->name));
+  vec_push(j->arena, &flags, NULL);
+  return flags.data;
+}
+
 int drv_nvcc(Job *j, const Options *o, const char *output) {
   Buf text = {0}, err = {0};
   drv_text(j, o, EMIT_CU, &text);
@@ -113,7 +124,8 @@ int drv_nvcc(Job *j, const Options *o, const char *output) {
   RtBuild build = {.name = j->thread.data[0]->symbol,
                    .text = buf_str(&text),
                    .len = text.len,
-                   .arch = j->target->name,
+                   .arch = j->targets ? NULL : j->target->name,
+                   .flags = gencode(j),
                    .kind = o->emit == EMIT_PTX   ? RT_PTX
                            : o->emit == EMIT_EXE ? RT_EXE
                                                  : RT_CUBIN};

@@ -18,7 +18,8 @@ static const Target targets[] = {
   {.name = "sm_89", .sm = 89, .sms = 142, .max_smem_block = 101376,
    .smem_per_sm = 102400, .fp8_mma = true,
    COMMON},
-  {.name = "sm_90a", .sm = 90, .sms = 132, .max_smem_block = 232448,
+  {.name = "sm_90a", .sm = 90, .feature = "__CUDA_ARCH_FEAT_SM90_ALL",
+   .sms = 132, .max_smem_block = 232448,
    .smem_per_sm = 233472, .fp8_mma = true,
    .red_vec_f32 = true, .atomic_bf16 = true, .bulk = true, .max_cluster = 8, COMMON},
 };

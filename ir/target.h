@@ -8,6 +8,7 @@
 typedef struct {
   const char *name;        // "sm_80"
   int sm;                  // 80: for #if guards in the text and the nvcc line only
+  const char *feature;     // macro of device code that has its own instructions; NULL: none are
   int sms;                 // of the largest GPU of that kind, for grids that a program sizes by it
   int max_threads;         // per block
   int regs_per_sm;         // 32-bit registers

@@ -98,7 +98,7 @@ static char **command(Arena *a, const RtBuild *b, const char *nvcc, const char *
   Args args = {0};
   add(a, &args, nvcc);
   add(a, &args, "-std=c++17");
-  add(a, &args, arena_printf(a, "-arch=%s", b->arch));
+  if (b->arch) add(a, &args, arena_printf(a, "-arch=%s", b->arch));
   if (b->kind == RT_SHARED) {
     add(a, &args, "-shared");
     add(a, &args, "-Xcompiler");

@@ -99,7 +99,7 @@ typedef struct {
   const char *name; // stem for the temporary .cu, seen in nvcc's messages; NULL: "kernel"
   const char *text;
   size_t len;
-  const char *arch; // "sm_80", "sm_90a"
+  const char *arch; // "sm_80", "sm_90a"; NULL: `flags` say it
   RtBuildKind kind;
   const char *const *flags; // more of nvcc's, NULL-terminated; NULL: none
 } RtBuild;

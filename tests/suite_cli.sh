@@ -80,6 +80,25 @@ case_tir_refused() { # whatever a .tir holds, tlc says what is wrong with it
   "$TLC" samples/gemm.tl --emit=tile -o - | sed 's/\(copy(src=C_local.*\)async=0/\1async=1/' > "$D/e.tir"
   "$TLC" "$D/e.tir" -o - 2>&1 | grep -q 'an asynchronous copy goes' || fail "an asynchronous copy of a fragment"
 }
+case_targets() { # bodies for several targets in one file, one launcher
+  "$TLC" samples/gemm.tl --arch sm_90a,sm_80 -p M=256,N=256,K=256 -o "$D/two.cu" \
+    --header "$D/two.h" --manifest "$D/two.json" || fail "a list"
+  [ "$(grep -c 'extern "C" cudaError_t matmul(' "$D/two.cu")" = 1 ] || fail "one launcher"
+  [ "$(grep -c '^extern "C"' "$D/two.cu")" = 2 ] || fail "what is exported: $(grep extern "$D/two.cu")"
+  grep -q 'if (tlc_has_body(matmul_sm_90a_k0, 256)) return matmul_sm_90a(A, B, C, stream);' \
+    <(tr -s ' \n' ' ' < "$D/two.cu") || fail "the newest comes first: $(grep -A9 'C" cudaError_t matmul(' "$D/two.cu")"
+  "$TLC" samples/gemm.tl --arch sm_80 -p M=256,N=256,K=256 --emit header -o "$D/one.h"
+  diff <(grep -v HASH "$D/two.h" | sed s/two/one/g) <(grep -v HASH "$D/one.h") > /dev/null &&
+    fail "the header's file name"
+  diff <(grep '^cudaError_t' "$D/two.h") <(grep '^cudaError_t' "$D/one.h") || fail "another interface"
+  grep -c '"arch": "sm_' "$D/two.json" | grep -qx 2 || fail "the manifest: $(cat "$D/two.json")"
+  "$TLC" samples/gemm.tl --arch sm_80,sm_80 -o - > "$D/log" 2>&1 && fail "twice"
+  grep -q 'sm_80 stands twice' "$D/log" || fail "$(cat "$D/log")"
+  "$TLC" samples/gemm.tl --arch sm_80,sm_91 -o - > "$D/log" 2>&1 && fail "sm_91"
+  grep -q "'sm_91' is none of" "$D/log" || fail "$(cat "$D/log")"
+  "$TLC" samples/gemm.tl --arch sm_80,sm_90a --run > "$D/log" 2>&1 && fail "--run of a list"
+  grep -q 'name one target here' "$D/log" || fail "$(cat "$D/log")"
+}
 case_readme() { # the first kernel of README.md and its commands, word for word
   (
     awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' README.md > "$D/gemm.tl"

@@ -7,7 +7,10 @@ case $1 in
     for f in samples/*.tl; do printf '%s sm_80\n%s sm_90a\n' "$f" "$f"; done
     forms="tests/cases/gemm_forms.tl -p M=512,N=512,K=512,bk=64" # blocks of other sizes
     printf '%s sm_90a\n' "$forms,bm=192,bn=256,threads=384" "$forms,bm=128,bn=128,threads=512" \
-      "$forms,bm=448,bn=64,threads=896" "$forms,bm=256,bn=128,threads=1024" ;;
+      "$forms,bm=448,bn=64,threads=896" "$forms,bm=256,bn=128,threads=1024"
+    for arch in sm_80 sm_89 sm_90 sm_90a sm_100a; do # a body for each of two targets, one is built
+      printf '%s targets:%s\n' samples/gemm.tl $arch samples/splitk_workspace.tl $arch
+    done ;;
   run)
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
     if [ -z "$nvcc" ]; then
@@ -15,6 +18,22 @@ case $1 in
       echo "no nvcc"; exit 77
     fi
     file=${2% *} arch=${2##* }
+    case $arch in
+      targets:*)
+        arch=${arch#*:} base=$(basename "$file" .tl)
+        cu=$WORK/nvcc.$base.$arch.targets.cu
+        "$TLC" --arch sm_80,sm_90a "$file" -p M=256,N=256,K=256 -o "$cu" || exit 1
+        "$nvcc" -std=c++17 -arch="$arch" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
+          -ptx -o "$cu.ptx" "$cu" || exit 1
+        there=sm_80 not=sm_90a
+        [ "$arch" = sm_90a ] && there=sm_90a not=sm_80
+        bounds=$(awk '/\.entry/ { name = $0 } /\.maxntid/ { print name, $2 + 0 }' "$cu.ptx")
+        if grep "_${there}_k" <<< "$bounds" | grep " 1$" || grep "_${not}_k" <<< "$bounds" |
+          grep -v " 1$" || [ "$(grep -c _k0 <<< "$bounds")" != 2 ]; then
+          echo "$bounds"; exit 1
+        fi
+        exit 0 ;;
+    esac
     cu=$WORK/nvcc.$(sed 's/.*\///; s/\.tl//; s/[^a-z0-9_]//g' <<< "$file").$arch.cu
     # shellcheck disable=SC2086
     "$TLC" --arch "$arch" $file -o "$cu" || exit 1

@@ -180,6 +180,11 @@ static inline cudaError_t tlc_opt_in(const void *, int bytes) {
   return cudaSuccess;
 }
 
+// What is built here is the oldest body.
+template <typename F> static inline bool tlc_has_body(F *, int) {
+  return false;
+}
+
 static void tlc_host_start_block(unsigned threads) {
   memset(tlc_smem, 0xff, sizeof tlc_smem);
   for (tlc_host_fiber &f : tlc_host.fiber) {

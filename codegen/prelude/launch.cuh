@@ -74,6 +74,16 @@ static inline cudaError_t tlc_opt_in(const void *kernel, int bytes) {
       function, max_dynamic_shared_size_bytes, bytes));
 }
 
+// Does the code that is loaded for the present device hold this kernel's body, of so many threads?
+// @helper has_body device
+template <typename F> static inline bool tlc_has_body(F *kernel, int threads) {
+  cudaFuncAttributes a;
+  const cudaError_t pending = cudaPeekAtLastError();
+  if (cudaFuncGetAttributes(&a, kernel) == cudaSuccess) return a.maxThreadsPerBlock >= threads;
+  if (pending == cudaSuccess) (void)cudaGetLastError();
+  return false;
+}
+
 // Blocks of a persistent kernel: one for each multiprocessor of the device, whole clusters, and no
 // more than there are tiles.
 // @helper workers device

@@ -36,4 +36,16 @@ esac
   "$nvcc" -std=c++17 -arch=sm_80 -I"$folder" -o "$folder/launch" tests/gpu/launch.cpp \
     "$folder/gemm.cu" "$folder/splitk.cu" &&
   "$folder/launch" || { echo "FAIL launch"; failed=1; }
+# The same with bodies for two targets, built for either, both, and a newer one than the oldest.
+for flags in "-arch=sm_80" "-arch=native" "-gencode arch=compute_80,code=compute_80" \
+  "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a"; do
+  "$BUILD/tlc" --arch sm_80,sm_90a samples/gemm.tl -p M=256,N=256,K=256 -p block_K=64 \
+    -o "$folder/gemm.cu" --header "$folder/gemm.h" &&
+    "$BUILD/tlc" --arch sm_80,sm_90a samples/splitk_workspace.tl -p M=256,N=256,K=256 \
+      -o "$folder/splitk.cu" --header "$folder/splitk.h" || exit 1
+  # shellcheck disable=SC2086
+  "$nvcc" -std=c++17 $flags -I"$folder" -o "$folder/launch" tests/gpu/launch.cpp \
+    "$folder/gemm.cu" "$folder/splitk.cu" && "$folder/launch" ||
+    { echo "FAIL launch of two targets, $flags"; failed=1; }
+done
 exit $failed
