@@ -157,6 +157,7 @@ const char *diag_first(const Diags *d, Span *at);
 int diag_first_id(const Diags *d); // its id, or -1
 // For tests: the i-th diagnostic's id, or -1 past the end.
 int diag_id(const Diags *d, int i);
+const char *diag_text(const Diags *d, int i); // its text, or NULL past the end
 const char *diag_code(DiagId id); // "E301"
 
 /* die.c: our bugs, and the world's failures */

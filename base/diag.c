@@ -108,6 +108,10 @@ void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) {
 int diag_errors(const Diags *d) { return d->errors; }
 int diag_id(const Diags *d, int i) { return i < d->items.len ? d->items.data[i].id : -1; }
 
+const char *diag_text(const Diags *d, int i) {
+  return i < d->items.len ? d->items.data[i].text : NULL;
+}
+
 static const Item *first_error(const Diags *d) {
   for (int i = 0; i < d->items.len; i++) {
     if (d->items.data[i].severity == SEV_ERROR) return &d->items.data[i];

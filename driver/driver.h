@@ -31,7 +31,7 @@ typedef struct {
 
 typedef VEC(Pair) PairVec;
 
-typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH, MODE_CONFIGS, MODE_SURVEY } Mode;
+typedef enum { MODE_EMIT, MODE_RUN, MODE_BENCH, MODE_CONFIGS, MODE_SURVEY, MODE_TUNE } Mode;
 
 typedef struct Options {
   Arena *arena;

@@ -22,7 +22,9 @@ int main(int argc, char **argv) {
                      .max_errors = o.max_errors,
                      .remarks = o.remarks};
     j.diags = diag_new(arena, j.sources, d);
-    if (o.mode == MODE_SURVEY) {
+    if (o.mode == MODE_TUNE) {
+      status = tn_tune(&o);
+    } else if (o.mode == MODE_SURVEY) {
       status = drv_survey(&o);
     } else if (!job_open(&j, &o)) {
       fprintf(stderr, "tlc: cannot read %s: %s\n", o.input, strerror(errno));

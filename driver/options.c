@@ -170,6 +170,17 @@ static void add_expect(Options *o, const char *v) {
 static void add_zero(Options *o, const char *v) { vec_push(o->arena, &o->zero, v); }
 static void add_include(Options *o, const char *v) { vec_push(o->arena, &o->include, v); }
 
+static void add_axis(Options *o, const char *v) {
+  Pair p = pair_of(o, "--space", v);
+  vec_push(o->arena, &o->tune.axes, (EvBinding){p.key, p.value});
+}
+
+static void set_topk(Options *o, const char *v) {
+  uint64_t n = number("--topk", v);
+  if (n > 1000000) usage_error("--topk wants at most 1000000, got '%s'", v);
+  o->tune.topk = (int)n;
+}
+
 #define SETTER(name, member)                                                                       \
   static void name(Options *o, const char *v) { o->member = v; }
 #define SWITCH(name, member, value)                                                                \
@@ -187,6 +198,12 @@ SWITCH(set_bench, mode, MODE_BENCH)
 SWITCH(set_configs, mode, MODE_CONFIGS)
 SETTER(set_params, params)
 SWITCH(set_survey, mode, MODE_SURVEY)
+SWITCH(set_tune, mode, MODE_TUNE)
+SWITCH(set_no_run, tune.no_run, true)
+SWITCH(set_roller, tune.roller, true)
+SETTER(set_config_file, tune.configs)
+SETTER(set_space_flags, tune.flags)
+SETTER(set_gpu, tune.figures)
 SWITCH(set_json, json, true)
 SWITCH(set_integers, integers, true)
 SWITCH(set_remarks, remarks, true)
@@ -272,6 +289,7 @@ static void defaults(Options *o) {
   o->color = "auto";
   o->seed = 1;
   o->rtol = o->atol = -1;
+  o->tune.topk = o->tune.warmup = o->tune.rep = -1;
 }
 
 int opt_parse(Options *o, int argc, char **argv) {

@@ -3,12 +3,11 @@
 #ifndef TLC_PARAMS_H
 #define TLC_PARAMS_H
 
-#include "driver/driver.h"
+#include "driver/json.h"
 
 typedef struct {
   Arena *arena;
-  const char *path;
-  const struct AstExpr *files; // the object of the whole
+  Json json; // an object of files
 } Params;
 
 // Reads a file; ends the run with a usage error where it is not of the form.

@@ -33,6 +33,8 @@ void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->
 
 /* space.c */
 
+int space_setting(const char *name); // TUNE_..., or -1
+
 // Evaluates the tuning space that f declares, or a tuner of f does, into e->configs.
 void space_of(Ev *ev, Func *f, EvEntry *e);
 // The same for a tuner that the i-th entry makes when evaluated, or that host code makes of it.

@@ -44,7 +44,8 @@ typedef struct {
   Program *program;  // NULL when its evaluation failed
   VEC(EvParamInfo) params;
   VEC(EvConfig) configs; // the declared tuning space, in order; empty without EvOptions.configs
-  const char *rtol, *atol; // tolerances declared beside it; NULL: none
+  const char *rtol, *atol; // declared beside it; NULL: not
+  const char *warmup, *rep, *timeout; // launches, launches (or milliseconds), seconds
   VEC(EvConfig) calls;   // what the file's own code calls it with; filled for EvOptions.list
   Span span;
 } EvEntry;

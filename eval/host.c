@@ -114,15 +114,15 @@ Val tl_compile(Ev *ev, Call *c) {
 
 Val tn_from_kernel(Ev *ev, Call *c) {
   Tuner *t = NEW(ev->arena, Tuner);
-  *t = (Tuner){c->arg[0], c->arg[1], {.kind = V_UNSET}, {.kind = V_UNSET}};
+  *t = (Tuner){.kernel = c->arg[0], .configs = c->arg[1]};
   vec_push(ev->arena, &ev->tuners, t);
   return (Val){.kind = V_TUNER, .tuner = t};
 }
 
 Val tn_set(Ev *ev, Call *c) {
   for (int i = 0; i < c->kw.len; i++) {
-    if (!strcmp(c->kw.data[i].name, "rtol")) c->self.tuner->rtol = c->kw.data[i].v;
-    if (!strcmp(c->kw.data[i].name, "atol")) c->self.tuner->atol = c->kw.data[i].v;
+    int setting = space_setting(c->kw.data[i].name);
+    if (setting >= 0) c->self.tuner->tune[setting] = c->kw.data[i].v;
   }
   return c->self;
 }

@@ -159,6 +159,9 @@ struct Range {
   Val lo, hi, step; // ints or expressions
 };
 
+// What is declared beside a tuning space; names in eval/space.c (ORDER_TUNE).
+enum { TUNE_RTOL, TUNE_ATOL, TUNE_WARMUP, TUNE_REP, TUNE_TIMEOUT, TUNE_SETTINGS };
+
 struct Func {
   const char *name;
   const AstParams *params;
@@ -169,7 +172,7 @@ struct Func {
   Span span;
   bool prim, macro, jit;
   enum { BIND_SELF, BIND_STATIC, BIND_CLASS, BIND_PROPERTY } binding; // as an attribute of a class
-  Val configs, rtol, atol; // autotune; V_UNSET
+  Val configs, tune[TUNE_SETTINGS]; // autotune; V_UNSET
   Val pass_configs, compile_flags, out_idx; // jit; V_UNSET
   Span asked_at; // of the decorator
   bool called, holds_known, holds; // of `base`: was it called; does it hold a kernel, once known

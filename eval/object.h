@@ -20,9 +20,9 @@ struct Object {
   int64_t born;
 };
 
-// A space and tolerances that a program declares by AutoTuner.from_kernel.
+// A space, and what goes with it, that a program declares by AutoTuner.from_kernel.
 struct Tuner {
-  Val kernel, configs, rtol, atol;
+  Val kernel, configs, tune[TUNE_SETTINGS];
 };
 
 /* object.c */

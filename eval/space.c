@@ -81,15 +81,27 @@ static void eval_space(Ev *ev, void *arg) {
   for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
 }
 
-static void tolerances(Ev *ev, EvEntry *e, Val rtol, Val atol) {
-  if (v_is_num(rtol)) e->rtol = bind_text(ev, rtol);
-  if (v_is_num(atol)) e->atol = bind_text(ev, atol);
+static const char *const settings[] = {"rtol", "atol", "warmup", "rep", "timeout"}; // ORDER_TUNE
+_Static_assert(LEN(settings) == TUNE_SETTINGS, "a name for each");
+
+int space_setting(const char *name) {
+  for (int i = 0; i < TUNE_SETTINGS; i++) {
+    if (!strcmp(settings[i], name)) return i;
+  }
+  return -1;
+}
+
+static void declared(Ev *ev, EvEntry *e, const Val *tune) {
+  const char **to[] = {&e->rtol, &e->atol, &e->warmup, &e->rep, &e->timeout}; // ORDER_TUNE
+  for (int i = 0; i < TUNE_SETTINGS; i++) {
+    if (v_is_num(tune[i])) *to[i] = bind_text(ev, tune[i]);
+  }
 }
 
 void space_of(Ev *ev, Func *f, EvEntry *e) {
   Space s = {f, e, f->base->configs};
   if (s.configs.kind == V_UNSET) return;
-  tolerances(ev, e, f->base->rtol, f->base->atol);
+  declared(ev, e, f->base->tune);
   (void)ev_protect(ev, eval_space, &s);
 }
 
@@ -113,7 +125,7 @@ static bool take(Ev *ev, const Entries *all, int i, EvEntry *e, int from) {
     const Tuner *t = ev->tuners.data[k];
     if (t->kernel.kind != V_FUNC || !holds(all, i, t->kernel.fn)) continue;
     Space s = {t->kernel.fn, e, t->configs};
-    tolerances(ev, e, t->rtol, t->atol);
+    declared(ev, e, t->tune);
     (void)ev_protect(ev, eval_space, &s);
     return true;
   }

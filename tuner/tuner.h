@@ -20,11 +20,11 @@ typedef struct {
   // space.c
   TnBindings axes;     // --space NAME=V,V: values with commas between; given twice: both count
   const char *configs; // --configs FILE; NULL: what the program declares
-  const char *flags;   // --space-flags NAME,NAME=V:V: options of the compiler to cross with; or NULL
+  const char *flags;   // --space-flags NAME,NAME=V:V: compiler options to cross with; or NULL
   // model and roller
-  const char *figures; // --gpu-figures NAME=VALUE,...: instead of those of the target's GPU
+  const char *figures; // --gpu: whose figures the model takes
   bool roller;         // --roller: tiles by the model instead of a space
-  int topk;            // --topk; 0: 10 with --roller, all without
+  int topk;            // --topk; 0: all; -1: 10 with --roller, 20 with --no-run, else all
   // what is done
   bool no_run; // --no-run: rank by the model and what the assembler says
   const char *save;    // --save FILE
@@ -129,25 +129,23 @@ void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, 
 /* figures.c: what a GPU can do */
 
 typedef struct {
-  const char *name;      // "H200"
-  double clock_ghz;      // under load
-  int sms;
-  double tensor_f16, tensor_f8, tensor_i8, tensor_tf32, tensor_f64; // dense FLOP/s, at that clock
-  double mma_share;      // what mma.sync reaches of it (wgmma: 1)
-  double fma_f32;        // FLOP/s of the plain cores
-  double smem_bw, l2_bw, hbm_bw; // bytes/s of the whole GPU
-  double l2_bytes;
-  double hbm_latency_us, l2_latency_us, launch_us, barrier_us;
+  const char *name;    // "H200"
+  const char *target;  // the newest of tlc's targets that it runs
+#define FIGURE(member, meaning) double member;
+#include "tuner/figures.def"
+#undef FIGURE
 } TnFigures;
 
-// Of the target's largest GPU, with --gpu-figures applied. False: a figure is unknown; printed.
-bool tn_figures(const Target *t, const char *override, TnFigures *out);
+// `text`: the name of a GPU, figures as NAME=VALUE, or both with commas between; NULL: the target's
+// first GPU in gpus.def. False: it is none of these; printed.
+bool tn_figures(const Target *t, const char *text, TnFigures *out);
 
-/* model.c: time of a program by its own tile accesses; no GPU, no assembler */
+/* model.c: time of a program by its own accesses and instructions; needs no GPU and no assembler */
 
-// `tile`: as evaluated; `thread`: after all passes. `as`: NULL, or what the assembler says.
+// `tile`: as evaluated; `thread`: after all passes; `as`: NULL, or what the assembler says;
+// `sizes`: values of the program's symbolic sizes; NULL: none.
 TnModel tn_model(const Program *tile, const Program *thread, const Target *t, const TnFigures *f,
-                 const TnAsm *as);
+                 const TnAsm *as, const TnBindings *sizes);
 
 /* roller.c: candidates that the model makes up */
 
@@ -162,6 +160,6 @@ void tn_failures(const TnSpace *s, FILE *to);          // counts by reason, with
 
 /* tune.c: the mode; an exit status */
 
-int tn_tune(struct Job *j, const struct Options *o);
+int tn_tune(const struct Options *o);
 
 #endif

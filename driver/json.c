@@ -1,0 +1,82 @@
+// JSON files of the command: written as Python's literals are, so the parser of programs reads
+// them. SPDX-License-Identifier: MIT
+#include "driver/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void json_bad(const Json *j, const char *what) {
+  fprintf(stderr, "tlc: %s %s: %s\n", j->option, j->path, what);
+  exit(EXIT_USAGE);
+}
+
+Json json_read(Arena *a, const char *option, const char *path) {
+  size_t len;
+  Json j = {option, path, NULL};
+  char *text = file_read(a, path, &len);
+  if (!text) json_bad(&j, strerror(errno));
+  Sources *sources = src_new(a);
+  Diags *diags = diag_new(a, sources, (DiagOptions){0});
+  AstModule *m = ast_parse(a, diags, src_add(sources, path, text, len));
+  if (m && m->body.len == 1 && m->body.data[0]->kind == AST_STMT_EXPR)
+    j.root = m->body.data[0]->expr;
+  return j;
+}
+
+const AstExpr *json_object(const Json *j, const AstExpr *e, const char *what) {
+  if (!e || e->kind != AST_DICT) json_bad(j, what);
+  for (int i = 0; i < e->dict.len; i++) {
+    const AstExpr *key = e->dict.data[i].key;
+    if (!key || key->kind != AST_STR) json_bad(j, "a key is no text");
+  }
+  return e;
+}
+
+const AstExpr *json_member(const AstExpr *object, const char *key) {
+  for (int i = 0; object && i < object->dict.len; i++) {
+    if (!strcmp(object->dict.data[i].key->str.data, key)) return object->dict.data[i].value;
+  }
+  return NULL;
+}
+
+static void put_text(Buf *b, const AstExpr *e) {
+  bool plain = e->str.len && !strpbrk(e->str.data, ",[]() '\"");
+  buf_printf(b, plain ? "%s" : "\"%s\"", e->str.data);
+}
+
+static void put_name(Buf *b, const AstExpr *e, const Json *j) {
+  static const char *const names[][2] = {
+      {"true", "True"}, {"false", "False"}, {"null", "None"}, {"NaN", "nan"}, {"Infinity", "inf"}};
+  for (size_t i = 0; i < LEN(names); i++) {
+    if (strcmp(e->name, names[i][0])) continue;
+    buf_puts(b, names[i][1]);
+    return;
+  }
+  json_bad(j, "a name is none of true, false and null");
+}
+
+void json_put(Buf *b, const AstExpr *e, const Json *j) {
+  switch (e->kind) {
+  case AST_STR: put_text(b, e); break;
+  case AST_INT:
+  case AST_FLOAT: buf_puts(b, e->num.text); break;
+  case AST_NAME: put_name(b, e, j); break;
+  case AST_BOOL: buf_puts(b, e->boolean ? "True" : "False"); break;
+  case AST_NONE: buf_puts(b, "None"); break;
+  case AST_UNARY:
+    if (e->unary.op != AST_OP_NEG) json_bad(j, "a value is no JSON");
+    buf_putc(b, '-');
+    json_put(b, e->unary.operand, j);
+    break;
+  case AST_LIST:
+    buf_putc(b, '[');
+    for (int i = 0; i < e->items.len; i++) {
+      if (i) buf_putc(b, ',');
+      json_put(b, e->items.data[i], j);
+    }
+    buf_putc(b, ']');
+    break;
+  default: json_bad(j, "a value is neither number, text, true, false, null nor a list of these");
+  }
+}

@@ -1,0 +1,98 @@
+// One candidate through the compiler: its text, or what keeps it from being built.
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "tuner/internal.h"
+
+Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c) {
+  Options o = *s->options;
+  o.arena = a;
+  o.entry = s->entry;
+  o.bindings = map_new(a);
+  o.flags = map_new(a);
+  const TnBindings *all[] = {&c->sizes, &c->bindings};
+  for (size_t k = 0; k < LEN(all); k++) {
+    for (int i = 0; i < all[k]->len; i++)
+      map_set(o.bindings, all[k]->data[i].name, (void *)(uintptr_t)all[k]->data[i].value);
+  }
+  for (int i = 0; i < map_len(s->options->flags); i++)
+    map_set(o.flags, map_key(s->options->flags, i), map_value(s->options->flags, i));
+  for (int i = 0; i < c->flags.len; i++)
+    map_set(o.flags, c->flags.data[i].name, (void *)(uintptr_t)c->flags.data[i].value);
+  return o;
+}
+
+static bool refuse(Arena *a, TnCandidate *c, const char *code, const char *reason) {
+  c->state = TN_PRUNED;
+  c->code = code;
+  c->reason = arena_str(a, reason);
+  return false;
+}
+
+static bool refuse_by(Arena *a, TnCandidate *c, const Job *j) {
+  Span at = NO_SPAN;
+  const char *text = diag_first(j->diags, &at);
+  if (!text) return refuse(a, c, NULL, "the compiler refuses it");
+  return refuse(a, c, diag_code((DiagId)diag_first_id(j->diags)), text);
+}
+
+// Warnings after which nothing fast can come: registers that cannot be had.
+static const char *hopeless(const Job *j) {
+  for (int i = 0; diag_text(j->diags, i); i++) {
+    if (diag_id(j->diags, i) == DIAG_REGISTERS) return diag_text(j->diags, i);
+  }
+  return NULL;
+}
+
+// The text without what names the file and its parameters: from the first line of code on.
+static uint64_t hash_code(const char *text) {
+  while (!strncmp(text, "//", 2) || *text == '\n') {
+    const char *end = strchr(text, '\n');
+    if (!end) break;
+    text = end + 1;
+  }
+  return hash_bytes(text, strlen(text), 0);
+}
+
+static void look(void *ctx, Stmt *s) {
+  TnCandidate *c = ctx;
+  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED && s->u.loop.num_stages > c->stages)
+    c->stages = s->u.loop.num_stages;
+}
+
+static void note_shape(const Job *j, TnCandidate *c) {
+  c->threads = c->stages = 0;
+  c->smem = 0;
+  for (int i = 0; i < j->thread.len; i++) {
+    const Program *p = j->thread.data[i];
+    for (int k = 0; k < p->kernels.len; k++) {
+      const Kernel *kernel = p->kernels.data[k];
+      if (kernel_threads(kernel) > c->threads) c->threads = kernel_threads(kernel);
+      if (kernel->smem_bytes > c->smem) c->smem = kernel->smem_bytes;
+    }
+    for (int k = 0; k < j->tile.data[i]->kernels.len; k++)
+      st_walk(j->tile.data[i]->kernels.data[k]->body, look, c);
+  }
+}
+
+bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
+  Options *o = NEW(a, Options);
+  *o = tn_options(a, s, c);
+  *j = (Job){.arena = a, .sources = src_new(a)};
+  j->diags = diag_new(a, j->sources, (DiagOptions){0});
+  if (!job_open(j, o)) return refuse(a, c, NULL, "the file cannot be read any more");
+  if (!job_front(j, o) || !job_lower(j, o)) return refuse_by(a, c, j);
+  const char *why = hopeless(j);
+  if (why) return refuse(a, c, diag_code(DIAG_REGISTERS), why);
+  Buf text = {0};
+  drv_text(j, o, EMIT_CU, &text);
+  c->symbol = arena_str(a, j->thread.data[0]->symbol);
+  c->text = arena_str(a, buf_str(&text));
+  c->len = text.len;
+  c->hash = hash_code(c->text);
+  buf_free(&text);
+  note_shape(j, c);
+  tn_model_job(s, j, c);
+  c->state = TN_QUEUED;
+  return true;
+}

@@ -1,0 +1,114 @@
+// Order of candidates, and what people see of them.
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/internal.h"
+
+/* ------------------------------------------------------------------ order */
+
+// Measured ones first, then by the model; what spills after what does not come on top of the model.
+static double key_of(const TnCandidate *c) {
+  if (c->state == TN_MEASURED) return c->median_us;
+  return c->model.us > 0 ? 1e12 + c->model.us : 1e15;
+}
+
+static bool ranks(const TnCandidate *c) {
+  return c->state == TN_QUEUED || c->state == TN_BUILT || c->state == TN_MEASURED;
+}
+
+static int by_key(const void *pa, const void *pb) {
+  const TnCandidate *a = *(const TnCandidate *const *)pa, *b = *(const TnCandidate *const *)pb;
+  double x = key_of(a), y = key_of(b);
+  return x < y ? -1 : x > y ? 1 : a->id - b->id;
+}
+
+int tn_rank(const TnSpace *s, int *order) {
+  const TnCandidate **list = NEWN(s->arena, const TnCandidate *, s->all.len + 1);
+  int n = 0;
+  for (int i = 0; i < s->all.len; i++) {
+    if (ranks(&s->all.data[i])) list[n++] = &s->all.data[i];
+  }
+  qsort(list, (size_t)n, sizeof *list, by_key);
+  for (int i = 0; i < n; i++) order[i] = (int)(list[i] - s->all.data);
+  return n;
+}
+
+/* ------------------------------------------------------------------ table */
+
+static void put_us(Buf *b, double us) {
+  if (us <= 0) buf_puts(b, "        -");
+  else buf_printf(b, us < 100 ? "%9.2f" : "%9.1f", us);
+}
+
+static void put_as(Buf *b, const TnAsm *as) {
+  if (as->registers < 0) buf_puts(b, "    -      -");
+  else buf_printf(b, "%5d %6d", as->registers, as->spills);
+}
+
+static void row(Buf *b, const TnCandidate *c, int rank, bool measured) {
+  Buf text = {0};
+  double us = measured && c->state == TN_MEASURED ? c->median_us : c->model.us;
+  tn_text(c, &text);
+  buf_printf(b, "%4d ", rank);
+  put_us(b, c->model.us);
+  if (measured) put_us(b, c->median_us);
+  if (us > 0 && c->model.flops > 0) buf_printf(b, " %7.1f", c->model.flops / us * 1e-6);
+  else buf_puts(b, "       -");
+  buf_printf(b, "  %-7s %3d %7.2f %6.1f ", c->model.bound ? c->model.bound : "-",
+             c->model.occupancy, c->model.waves, (double)c->smem / 1024);
+  put_as(b, &c->as);
+  buf_printf(b, "  %s\n", buf_str(&text));
+  buf_free(&text);
+}
+
+void tn_table(const TnSpace *s, int most, FILE *to) {
+  int *order = NEWN(s->arena, int, s->all.len + 1), n = tn_rank(s, order);
+  bool measured = false;
+  for (int i = 0; i < n; i++) measured |= s->all.data[order[i]].state == TN_MEASURED;
+  Buf b = {0};
+  buf_printf(&b, "rank  model us%s TFLOP/s  bound   blk   waves smemKB  regs spills  candidate\n",
+             measured ? "       us" : "");
+  for (int i = 0; i < n && (!most || i < most); i++)
+    row(&b, &s->all.data[order[i]], i + 1, measured);
+  fputs(buf_str(&b), to);
+  buf_free(&b);
+}
+
+/* ------------------------------------------------------------------ what does not rank */
+
+typedef struct {
+  TnState state;
+  const char *code;
+  const TnCandidate *example;
+  int n;
+} Reason;
+
+static bool same_reason(const Reason *r, const TnCandidate *c) {
+  if (r->state != c->state) return false;
+  if (c->state == TN_DUPLICATE) return true;
+  if (r->code && c->code) return !strcmp(r->code, c->code);
+  return r->code == c->code &&
+         !strcmp(r->example->reason ? r->example->reason : "", c->reason ? c->reason : "");
+}
+
+void tn_failures(const TnSpace *s, FILE *to) {
+  VEC(Reason) list = {0};
+  for (int i = 0; i < s->all.len; i++) {
+    const TnCandidate *c = &s->all.data[i];
+    if (ranks(c)) continue;
+    int k = 0;
+    while (k < list.len && !same_reason(&list.data[k], c)) k++;
+    if (k == list.len) vec_push(s->arena, &list, (Reason){c->state, c->code, c, 0});
+    list.data[k].n++;
+  }
+  for (int i = 0; i < list.len; i++) {
+    const Reason *r = &list.data[i];
+    Buf text = {0};
+    tn_text(r->example, &text);
+    fprintf(to, "%5d %s%s%s: %s\n", r->n, tn_state_name(r->state), r->code ? " " : "",
+            r->code ? r->code : "", r->example->reason ? r->example->reason : "");
+    fprintf(to, "      such as %s\n", buf_str(&text));
+    buf_free(&text);
+  }
+}

@@ -1,0 +1,300 @@
+// The space: which candidates there are, from the program, a file or the command.
+// SPDX-License-Identifier: MIT
+#include "tuner/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/json.h"
+
+enum { MAX_CANDIDATES = 100000 };
+
+typedef VEC(EvConfig) Configs;
+
+static NORETURN void usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static NORETURN void usage(const char *fmt, ...) {
+  va_list ap;
+  fputs("tlc: ", stderr);
+  va_start(ap, fmt);
+  vfprintf(stderr, fmt, ap);
+  va_end(ap);
+  fputc('\n', stderr);
+  exit(EXIT_USAGE);
+}
+
+/* ------------------------------------------------------------------ text */
+
+static const char *const state_names[] = {"queued",  "pruned",       "duplicate",
+                                          "built",   "build failed", "wrong",
+                                          "faulted", "hung",         "measured"};
+_Static_assert(LEN(state_names) == TN_STATES, "a name for each state");
+
+const char *tn_state_name(TnState s) { return state_names[s]; }
+
+void tn_text(const TnCandidate *c, Buf *out) {
+  for (int i = 0; i < c->bindings.len; i++)
+    buf_printf(out, "%s%s=%s", i ? "," : "", c->bindings.data[i].name, c->bindings.data[i].value);
+  for (int i = 0; i < c->flags.len; i++)
+    buf_printf(out, "%s-f%s=%s", out->len ? " " : "", c->flags.data[i].name,
+               c->flags.data[i].value);
+}
+
+const char *tn_next_value(Arena *a, const char **list, char separator) {
+  const char *start = *list, *p = start;
+  int depth = 0;
+  char quote = 0;
+  if (!*p) return NULL;
+  for (; *p && (depth || quote || *p != separator); p++) {
+    if (quote) quote = *p == quote ? 0 : quote;
+    else if (*p == '"' || *p == '\'') quote = *p;
+    else if (strchr("[({", *p)) depth++;
+    else if (strchr("])}", *p)) depth--;
+  }
+  *list = *p ? p + 1 : p;
+  return arena_strn(a, start, (size_t)(p - start));
+}
+
+void tn_axis(Arena *a, const char *option, const char *text, EvBinding *out) {
+  const char *eq = strchr(text, '=');
+  if (!eq || eq == text || !eq[1]) usage("%s wants NAME=VALUE,VALUE..., got '%s'", option, text);
+  *out = (EvBinding){arena_strn(a, text, (size_t)(eq - text)), eq + 1};
+}
+
+bool tn_binds(const TnBindings *list, const char *name) {
+  for (int i = 0; i < list->len; i++) {
+    if (!strcmp(list->data[i].name, name)) return true;
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------------ --space */
+
+static void check_count(const Configs *list) {
+  if (list->len > MAX_CANDIDATES) usage("the space has more than %d candidates", MAX_CANDIDATES);
+}
+
+static void cross(Arena *a, Configs *list, EvBinding axis) {
+  Configs out = {0};
+  for (int i = 0; i < list->len; i++) {
+    const char *rest = axis.value, *value;
+    while ((value = tn_next_value(a, &rest, ','))) {
+      EvConfig one = {0};
+      for (int k = 0; k < list->data[i].bindings.len; k++)
+        vec_push(a, &one.bindings, list->data[i].bindings.data[k]);
+      vec_push(a, &one.bindings, (EvBinding){axis.name, value});
+      vec_push(a, &out, one);
+      check_count(&out);
+    }
+  }
+  *list = out;
+}
+
+static void space_of_axes(Arena *a, const TnBindings *axes, Configs *out) {
+  vec_push(a, out, (EvConfig){0});
+  for (int i = 0; i < axes->len; i++) {
+    Buf values = {0};
+    bool before = false;
+    for (int k = 0; k < axes->len; k++) {
+      if (strcmp(axes->data[k].name, axes->data[i].name)) continue;
+      before |= k < i;
+      buf_printf(&values, "%s%s", values.len ? "," : "", axes->data[k].value);
+    }
+    if (!before) cross(a, out, (EvBinding){axes->data[i].name, arena_str(a, buf_str(&values))});
+    buf_free(&values);
+  }
+}
+
+/* ------------------------------------------------------------------ --configs */
+
+static const char *json_text(Arena *a, const Json *j, const AstExpr *e) {
+  Buf b = {0};
+  json_put(&b, e, j);
+  const char *text = arena_str(a, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
+static void json_config(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
+  EvConfig one = {0};
+  (void)json_object(j, e, "a configuration is no object");
+  for (int i = 0; i < e->dict.len; i++)
+    vec_push(a, &one.bindings,
+             (EvBinding){e->dict.data[i].key->str.data, json_text(a, j, e->dict.data[i].value)});
+  vec_push(a, out, one);
+  check_count(out);
+}
+
+// {"name": [values]}
+static void json_axes(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
+  TnBindings axes = {0};
+  for (int i = 0; i < e->dict.len; i++) {
+    const AstExpr *values = e->dict.data[i].value;
+    if (values->kind != AST_LIST) json_bad(j, "a parameter's values are no list");
+    Buf b = {0};
+    for (int k = 0; k < values->items.len; k++) {
+      if (k) buf_putc(&b, ',');
+      json_put(&b, values->items.data[k], j);
+    }
+    vec_push(a, &axes, (EvBinding){e->dict.data[i].key->str.data, arena_str(a, buf_str(&b))});
+    buf_free(&b);
+  }
+  space_of_axes(a, &axes, out);
+}
+
+// A list of configurations, an object of lists, or what --list-configs --json prints.
+static void space_of_file(Arena *a, const Options *o, const char *entry, Configs *out) {
+  Json j = json_read(a, "--configs", o->tune.configs);
+  if (j.root && j.root->kind == AST_DICT) {
+    json_axes(a, &j, json_object(&j, j.root, ""), out);
+    return;
+  }
+  if (!j.root || j.root->kind != AST_LIST)
+    json_bad(&j, "neither a list of configurations nor an object of lists");
+  bool listed = false;
+  for (int i = 0; i < j.root->items.len; i++) {
+    const AstExpr *e = json_object(&j, j.root->items.data[i], "a configuration is no object");
+    const AstExpr *kernel = json_member(e, "kernel"), *list = json_member(e, "configs");
+    if (!kernel || !list || list->kind != AST_LIST) {
+      json_config(a, &j, e, out);
+      continue;
+    }
+    listed = true;
+    if (kernel->kind != AST_STR || strcmp(kernel->str.data, entry)) continue;
+    for (int k = 0; k < list->items.len; k++) json_config(a, &j, list->items.data[k], out);
+  }
+  if (listed && !out->len)
+    json_bad(&j, arena_printf(a, "it has no configurations for the kernel '%s'", entry));
+}
+
+/* ------------------------------------------------------------------ candidates */
+
+static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *status) {
+  bool declared = !o->tune.axes.len && !o->tune.configs && !o->tune.roller;
+  const EvEntry *found = NULL;
+  int n = 0;
+  for (int i = 0; i < r->entries.len; i++) {
+    if (declared && !r->entries.data[i].configs.len) continue;
+    found = &r->entries.data[i];
+    n++;
+  }
+  *status = EXIT_OK;
+  if (n == 1) return found;
+  if (!n && declared) {
+    diag_report(j->diags, DIAG_NO_SPACE, r->entries.len == 1 ? r->entries.data[0].span : NO_SPAN);
+    *status = EXIT_WRONG_PROGRAM;
+    return NULL;
+  }
+  fprintf(stderr, "tlc: --tune: name one kernel by --entry:");
+  for (int i = 0; i < r->entries.len; i++) fprintf(stderr, " %s", r->entries.data[i].name);
+  fputc('\n', stderr);
+  *status = EXIT_USAGE;
+  return NULL;
+}
+
+static void add(TnSpace *s, const EvConfig *config, const TnFlagSets *flags, Map *seen) {
+  TnCandidate c = {.entry = s->entry, .sizes = s->sizes, .same_as = -1};
+  c.as = (TnAsm){-1, -1, -1, -1};
+  for (int i = 0; i < config->bindings.len; i++) {
+    const EvBinding *b = &config->bindings.data[i];
+    if (!tn_binds(&s->sizes, b->name)) vec_push(s->arena, &c.bindings, *b);
+  }
+  for (int i = 0; i < flags->len; i++) {
+    Buf key = {0};
+    c.flags = flags->data[i];
+    c.id = s->all.len;
+    tn_text(&c, &key);
+    if (!map_has(seen, buf_str(&key))) vec_push(s->arena, &s->all, c);
+    map_set(seen, buf_str(&key), s);
+    buf_free(&key);
+    if (s->all.len > MAX_CANDIDATES) usage("the space has more than %d candidates", MAX_CANDIDATES);
+  }
+}
+
+// Parameters of the space that -p fixes.
+static void count_locked(TnSpace *s, const Configs *list) {
+  Map *names = map_new(s->arena);
+  for (int i = 0; i < list->len; i++) {
+    for (int k = 0; k < list->data[i].bindings.len; k++) {
+      const char *name = list->data[i].bindings.data[k].name;
+      if (tn_binds(&s->sizes, name)) map_set(names, name, s);
+    }
+  }
+  s->locked = map_len(names);
+}
+
+static void bind_sizes(Arena *a, const Options *o, const TnBindings *override, TnSpace *s) {
+  for (int i = 0; override && i < override->len; i++) vec_push(a, &s->sizes, override->data[i]);
+  for (int i = 0; i < map_len(o->bindings); i++) {
+    const char *name = map_key(o->bindings, i);
+    if (!tn_binds(&s->sizes, name))
+      vec_push(a, &s->sizes, (EvBinding){name, map_value(o->bindings, i)});
+  }
+}
+
+static Configs configs_of(Arena *a, const Options *o, const EvEntry *e, TnSpace *s) {
+  Configs list = {0};
+  if (o->tune.axes.len) {
+    s->from = "--space";
+    space_of_axes(a, &o->tune.axes, &list);
+  } else if (o->tune.configs) {
+    s->from = o->tune.configs;
+    space_of_file(a, o, e->name, &list);
+  } else {
+    s->from = "the program";
+    for (int i = 0; i < e->configs.len; i++) vec_push(a, &list, e->configs.data[i]);
+  }
+  return list;
+}
+
+static void check_axes(const Options *o, const EvEntry *e) {
+  for (int i = 0; i < o->tune.axes.len; i++) {
+    const char *names[64] = {0};
+    bool found = false;
+    for (int k = 0; k < e->params.len; k++) {
+      found |= !strcmp(e->params.data[k].name, o->tune.axes.data[i].name);
+      if (k < 63) names[k] = e->params.data[k].name;
+    }
+    if (found || !e->params.len) continue;
+    const char *near = near_name(o->tune.axes.data[i].name, names);
+    usage("--space: %s has no parameter '%s'%s%s%s", e->name, o->tune.axes.data[i].name,
+          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  }
+}
+
+int tn_space(Arena *a, const Options *o, const TnBindings *override, TnSpace *out) {
+  Job j = {.arena = a, .sources = src_new(a)};
+  j.diags = diag_new(a, j.sources, (DiagOptions){.format = o->diag_format, .werror = o->werror});
+  *out = (TnSpace){.arena = a, .options = o};
+  bind_sizes(a, o, override, out);
+  if (!job_open(&j, o)) usage("cannot read %s: %s", o->input, strerror(errno));
+  job_target(&j, o);
+  out->target = j.target;
+  EvOptions e = job_eval(&j, o);
+  Map *bindings = map_new(a);
+  for (int i = 0; i < out->sizes.len; i++)
+    map_set(bindings, out->sizes.data[i].name, (void *)(uintptr_t)out->sizes.data[i].value);
+  e.bindings = bindings;
+  e.configs = !o->tune.axes.len && !o->tune.configs && !o->tune.roller;
+  e.list = true;
+  EvResult r = {0};
+  int status = EXIT_WRONG_PROGRAM;
+  const EvEntry *entry = ev_compile(&e, &r) ? pick(&j, o, &r, &status) : NULL;
+  diag_flush(j.diags, stderr);
+  if (!entry) return status;
+  out->entry = entry->name;
+  out->rtol = entry->rtol;
+  out->atol = entry->atol;
+  out->warmup = entry->warmup;
+  out->rep = entry->rep;
+  out->timeout = entry->timeout;
+  check_axes(o, entry);
+  if (o->tune.roller) return EXIT_OK;
+  TnFlagSets flags = tn_flag_sets(a, o);
+  Configs list = configs_of(a, o, entry, out);
+  Map *seen = map_new(a);
+  for (int i = 0; i < list.len; i++) add(out, &list.data[i], &flags, seen);
+  count_locked(out, &list);
+  return EXIT_OK;
+}
