@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SAMPLES = 3, MAX_WARPS = 64, BLOCKS_PER_SM = 32, SMEM_RESERVED = 1024 };
+enum { OVERLAP = 12, SAMPLES = 3, MAX_WARPS = 64, BLOCKS_PER_SM = 32, SMEM_RESERVED = 1024 };
 
 typedef struct {
   Arena *arena;
@@ -31,8 +31,8 @@ static double together(const double *v, int n) {
   double most = 0, sum = 0;
   for (int i = 0; i < n; i++) most = v[i] > most ? v[i] : most;
   if (most <= 0) return 0;
-  for (int i = 0; i < n; i++) sum += pow(v[i] / most, 5);
-  return most * pow(sum, 1.0 / 5);
+  for (int i = 0; i < n; i++) sum += pow(v[i] / most, OVERLAP);
+  return most * pow(sum, 1.0 / OVERLAP);
 }
 
 /* ------------------------------------------------------------------ how many run at once */
@@ -81,7 +81,7 @@ static double phase_time(const MwPhase *p, const Costs *c, double groups, BlockT
   out->flops += p->flops;
   out->smem_bytes += p->smem_bytes;
   double work = together(clocks, 4) / c->clock;
-  work += p->barriers * c->barrier + p->drains * c->barrier / groups;
+  work += (p->barriers + 2 * p->drains / groups) * c->barrier;
   double bytes = p->load + p->store;
   if (p->ahead < 0 || !p->trips) return work + bytes * c->per_byte + p->round_trips * c->latency;
   double own = p->tensor + p->issue + p->special, trip = work / p->trips;

@@ -11,7 +11,6 @@ enum { TOP_NO_RUN = 20 };
 
 typedef struct {
   const char *what;
-  bool shown;
 } Progress;
 
 static void show(void *ctx, int done, int of) {
