@@ -107,3 +107,55 @@ static __device__ __forceinline__ void tlc_mma_m16n8k32(int32_t *d, const uint8_
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
 }
+
+// @helper mma_m16n8k32_f32_e4m3_e4m3 device
+static __device__ __forceinline__ void tlc_mma_m16n8k32(float *d, const __nv_fp8_e4m3 *a,
+                                                        const __nv_fp8_e4m3 *b) {
+  uint32_t ra[4], rb[2];
+  memcpy(ra, a, 16);
+  memcpy(rb, b, 8);
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+}
+
+// @helper mma_m16n8k32_f32_e4m3_e5m2 device
+static __device__ __forceinline__ void tlc_mma_m16n8k32(float *d, const __nv_fp8_e4m3 *a,
+                                                        const __nv_fp8_e5m2 *b) {
+  uint32_t ra[4], rb[2];
+  memcpy(ra, a, 16);
+  memcpy(rb, b, 8);
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+}
+
+// @helper mma_m16n8k32_f32_e5m2_e4m3 device
+static __device__ __forceinline__ void tlc_mma_m16n8k32(float *d, const __nv_fp8_e5m2 *a,
+                                                        const __nv_fp8_e4m3 *b) {
+  uint32_t ra[4], rb[2];
+  memcpy(ra, a, 16);
+  memcpy(rb, b, 8);
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+}
+
+// @helper mma_m16n8k32_f32_e5m2_e5m2 device
+static __device__ __forceinline__ void tlc_mma_m16n8k32(float *d, const __nv_fp8_e5m2 *a,
+                                                        const __nv_fp8_e5m2 *b) {
+  uint32_t ra[4], rb[2];
+  memcpy(ra, a, 16);
+  memcpy(rb, b, 8);
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+}
