@@ -147,6 +147,9 @@ void diag_fix(Diags *d, Span at, const char *text);
 // Says what was decided at a place; printed only with --remarks, and always kept in order.
 void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) PRINTF_LIKE(4, 5);
 int diag_errors(const Diags *d); // number of errors so far (warnings too, under werror)
+// Forgets what was reported since diag_mark: a try that is made again another way.
+int diag_mark(const Diags *d);
+void diag_rewind(Diags *d, int mark);
 // Prints everything reported so far and not yet printed, sorted by place. Text form:
 //   path:line:column: error: text [E301]
 //      12 |   T.copy(A, B)

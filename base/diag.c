@@ -105,6 +105,13 @@ void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) {
   vec_push(d->arena, &d->items, item);
 }
 
+int diag_mark(const Diags *d) { return d->items.len; }
+
+void diag_rewind(Diags *d, int mark) {
+  for (; d->items.len > mark; d->items.len--)
+    d->errors -= d->items.data[d->items.len - 1].severity == SEV_ERROR;
+}
+
 int diag_errors(const Diags *d) { return d->errors; }
 int diag_id(const Diags *d, int i) { return i < d->items.len ? d->items.data[i].id : -1; }
 

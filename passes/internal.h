@@ -28,6 +28,18 @@ void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
 // Has its storage more than one name, or does a foreign function get its address?
 bool views_named(const Kernel *k, const Buffer *b);
 
+/* thrift.c: what a kernel gives up when its tiles do not fit in shared memory */
+
+typedef struct Thrift Thrift; // PassCtx.thrift
+
+Thrift *thrift_new(Arena *a, const Program *p);
+bool thrift_persistent(const PassCtx *c, const Program *p, const Kernel *k); // may blocks persist?
+bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k);   // may one fill tiles?
+// Is there something left to give up for a kernel that takes `bytes`? Then the passes run again.
+bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes);
+bool thrift_again(Thrift *t); // was something given up since the last call?
+void thrift_remark(PassCtx *c, const Program *p);
+
 /* uniform.c: which expressions have one value for all threads of a block, or for some of them */
 
 typedef struct Uniform Uniform;

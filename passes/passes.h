@@ -17,6 +17,7 @@ typedef struct {
   bool time;              // --time-passes: to dump_to
   const char *stop_after; // for tests: run only up to this pass; NULL runs all
   struct Plan *plan;      // made by the plan pass (passes/plan.h); NULL before
+  struct Thrift *thrift;  // what kernels give up to fit (passes/internal.h); NULL before
 } PassCtx;
 
 // Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a

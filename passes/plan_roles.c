@@ -211,7 +211,7 @@ int plan_consumer_regs(const Target *t, int threads) {
 }
 
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
-  if (!c->target->bulk || !pass_flag(c, "warp-specialize", 1)) return;
+  if (!c->target->bulk || !thrift_producer(c, p, k)) return;
   Roles r = {.c = c, .facts = f, .program = p, .kernel = k};
   st_walk(k->body, note_let, &r);
   if (k->threads % 128 || k->threads + 128 > c->target->max_threads) {

@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
   PassCtx *c;
   Arena *a;
+  const Program *program;
   Kernel *kernel;
   VEC(Channel *) channels;
 } Roles;
@@ -310,7 +311,7 @@ static void split(Roles *r, const PlanRoles *plan) {
     start(r, &r->channels.data[i]->producer, elected, span);
     start(r, &r->channels.data[i]->consumer, consumers, span);
   }
-  if (pass_flag(r->c, "persistent", 1)) {
+  if (thrift_persistent(r->c, r->program, k)) {
     Tiles tiles = persist_open(r->a, k);
     slice = persist_tiles(r->a, k, &tiles, slice);
     k->body = persist_tiles(r->a, k, &tiles, k->body);
@@ -356,7 +357,7 @@ static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
 
 void pass_roles(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
-    Roles r = {.c = c, .a = c->arena, .kernel = p->kernels.data[i]};
+    Roles r = {.c = c, .a = c->arena, .program = p, .kernel = p->kernels.data[i]};
     r.kernel->body = store_tiles(&r, r.kernel->body, false);
     PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
     if (!plan) continue;

@@ -99,11 +99,10 @@ static bool skipped(const Pass *pass, const char *start) {
   return true;
 }
 
-bool passes_run(Program *p, PassCtx *c) {
+static bool run_once(Program *p, PassCtx *c) {
   const char *start = start_state(p), *have = start;
   Buf last = {0};
   if (c->dump) ir_print(p, &last);
-  if (!c->plan) c->plan = plan_new(c->arena);
   bool ok = true;
   for (size_t i = 0; i < LEN(passes) && ok; i++) {
     const Pass *pass = &passes[i];
@@ -119,5 +118,22 @@ bool passes_run(Program *p, PassCtx *c) {
     if (c->stop_after && !strcmp(c->stop_after, pass->name)) break;
   }
   buf_free(&last);
+  return ok;
+}
+
+bool passes_run(Program *p, PassCtx *c) {
+  if (!c->plan) c->plan = plan_new(c->arena);
+  c->thrift = thrift_new(c->arena, p);
+  bool tiles = !strcmp(start_state(p), "tile");
+  Program *source = tiles && c->target->bulk ? ir_clone(c->arena, p) : NULL;
+  int mark = diag_mark(c->diags);
+  bool ok = run_once(p, c);
+  while (thrift_again(c->thrift)) {
+    diag_rewind(c->diags, mark);
+    thrift_remark(c, source);
+    *p = *ir_clone(c->arena, source);
+    c->plan = plan_new(c->arena);
+    ok = run_once(p, c);
+  }
   return ok;
 }

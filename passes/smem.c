@@ -11,7 +11,8 @@ typedef struct {
   int64_t bytes;
   int align;
   int first, last; // program positions; first > last: never accessed
-  bool all_along;  // whatever the positions: the producers run beside the program
+  bool filled;     // by the producers, who run beside the program, for its next use
+  bool all_along;  // whatever the positions: used by the producers otherwise
 } Life;
 
 typedef struct {
@@ -28,8 +29,12 @@ static void touch(void *ctx, const Access *acc) {
     Life *l = &s->lives.data[i];
     if (l->buf != acc->region.buf) continue;
     int at = s->outer_begin >= 0 ? s->outer_begin : s->position;
+    if (s->producers) {
+      if (acc->async && acc->mode == ACC_WRITE) l->filled = true;
+      else l->all_along = true;
+      continue;
+    }
     if (l->first > l->last) l->first = at;
-    if (s->producers) l->all_along = true;
     l->last = s->position; // all tiles of a loop meet at its beginning, which is enough
   }
 }
@@ -61,19 +66,21 @@ static int by_size(const void *pa, const void *pb) {
   return a < b ? -1 : a > b;
 }
 
-static bool meet(const Life *a, const Life *b) {
-  if (a->all_along || b->all_along) return true;
-  return a->first <= b->last && b->first <= a->last;
+// A producer fills a tile early, maybe from the first statement on, and never more often than the
+// consumers use it: after their last use of it nothing arrives there.
+static bool meet(const Life *a, const Life *b, bool close) {
+  if (a->all_along || b->all_along || (!close && (a->filled || b->filled))) return true;
+  return (a->filled || a->first <= b->last) && (b->filled || b->first <= a->last);
 }
 
 // The lowest aligned offset where l meets none of the placed lives in both time and space.
-static int64_t place(Life **placed, int n, const Life *l) {
+static int64_t place(Life **placed, int n, const Life *l, bool close) {
   int64_t at = 0;
   for (bool moved = true; moved;) {
     moved = false;
     for (int i = 0; i < n; i++) {
       const Life *o = placed[i];
-      if (!meet(o, l) || at + l->bytes <= o->buf->offset || o->buf->offset + o->bytes <= at)
+      if (!meet(o, l, close) || at + l->bytes <= o->buf->offset || o->buf->offset + o->bytes <= at)
         continue;
       at = round_up(o->buf->offset + o->bytes, l->align);
       moved = true;
@@ -117,29 +124,39 @@ static void note_tiles(const Program *p, PassCtx *c, Life **order, int n) {
   }
 }
 
+// Offsets for all of them; close: in the bytes of tiles that the producers have filled too. That
+// takes barriers, so only where the tiles do not fit otherwise. Returns the bytes in use.
+static int64_t place_all(Life **order, int n, bool close) {
+  int64_t total = 0;
+  for (int i = 0; i < n; i++) {
+    Life *l = order[i];
+    l->buf->offset = place(order, i, l, close);
+    int64_t end = l->buf->offset + l->bytes;
+    total = end > total ? end : total;
+  }
+  return total;
+}
+
 static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
   Scan s = {.arena = c->arena, .outer_begin = -1};
+  int64_t sum = 0;
   for (int i = 0; i < k->buffers.len; i++) {
     Buffer *b = k->buffers.data[i];
     if (b->scope != SC_SHARED) continue;
     int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
     int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
-    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false}));
+    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false, false}));
+    sum += bytes;
   }
   scan(&s, k->body);
   Life **order = NEWN(c->arena, Life *, s.lives.len);
   for (int i = 0; i < s.lives.len; i++) order[i] = &s.lives.data[i];
   qsort(order, (size_t)s.lives.len, sizeof *order, by_size);
-  int64_t total = 0, sum = 0;
-  for (int i = 0; i < s.lives.len; i++) {
-    Life *l = order[i];
-    l->buf->offset = place(order, i, l);
-    int64_t end = l->buf->offset + l->bytes;
-    total = end > total ? end : total;
-    sum += l->bytes;
-  }
+  int64_t total = place_all(order, s.lives.len, false), limit = c->target->max_smem_block;
+  if (total > limit) total = place_all(order, s.lives.len, true);
   k->smem_bytes = total;
-  if (total > c->target->max_smem_block) {
+  if (total > limit && thrift_more(c, p, k, total)) return;
+  if (total > limit) {
     diag_report(c->diags, DIAG_SMEM_LIMIT, k->span, (long long)total,
                 (long long)c->target->max_smem_block, c->target->name, advice(c, &s, total));
     note_tiles(p, c, order, s.lives.len);
