@@ -90,12 +90,29 @@ static Expr *math_operand(Ev *ev, Call *c, int i, MathFn fn) {
   return own ? x : ex_cast(ev->arena, DT_F32, x);
 }
 
+static bool is_product(const Expr *x) { return x->kind == EX_BINARY && x->u.bin.op == BIN_MUL; }
+
+// a * b + c, a * b - c, c + a * b and c - a * b, rounded once: what an exponent loses to rounding
+// the result loses as many times over as the exponent is large.
+static Expr *fused(Arena *a, Expr *x) {
+  bool sum = x->kind == EX_BINARY && (x->u.bin.op == BIN_ADD || x->u.bin.op == BIN_SUB);
+  if (!sum || (x->type != DT_F32 && x->type != DT_F64)) return x;
+  Expr *p = x->u.bin.a, *q = x->u.bin.b;
+  bool left = is_product(p), minus = x->u.bin.op == BIN_SUB;
+  if (!left && !is_product(q)) return x;
+  const Expr *product = left ? p : q;
+  Expr *arg[] = {product->u.bin.a, product->u.bin.b, left ? q : p};
+  if (minus) arg[left ? 2 : 0] = ex_un(a, UN_NEG, arg[left ? 2 : 0]);
+  return ex_math(a, MATH_FMA, arg, 3);
+}
+
 Val t_math(Ev *ev, Call *c) {
   MathFn fn;
   if (!math_find(c->fn->name, &fn)) die("no math function %s", c->fn->name);
   Expr *x[3];
   int n = fn == MATH_POW ? 2 : fn == MATH_FMA ? 3 : 1;
   for (int i = 0; i < n; i++) x[i] = math_operand(ev, c, i, fn);
+  if (fn == MATH_EXP || fn == MATH_EXP2) x[0] = fused(ev->arena, x[0]);
   Val none = v_none();
   return dev_wrap(ev, ex_math(ev->arena, fn, x, n), c->span, c->arg[0], n > 1 ? c->arg[1] : none,
                   n > 2 ? c->arg[2] : none);
