@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu/machine.h"
 
+#include <float.h>
 #include <math.h>
 
 // Two values that differ may round to neighbours: one more ulp of the result.
@@ -40,7 +41,8 @@ static double math_slope(const Node *x, Val r, const Val *v, const double *e) {
   double a = v[0].f, ea = e[0];
   switch ((MathFn)x->op) {
   case MATH_EXP: return fabs(r.f) * expm1(ea);
-  case MATH_EXP2: return fabs(r.f) * expm1(ea * 0.6931471805599453);
+  case MATH_EXP2:
+  case MATH_EXP2_FLUSH: return fabs(r.f) * expm1(ea * 0.6931471805599453);
   case MATH_LOG: return a > ea ? -log1p(-ea / a) : INFINITY;
   case MATH_LOG2: return a > ea ? -log1p(-ea / a) * 1.4426950408889634 : INFINITY;
   case MATH_SQRT: return a > ea ? sqrt(a) - sqrt(a - ea) : sqrt(fmax(a, 0) + ea);
@@ -67,6 +69,7 @@ static double math_ulps(MathFn fn) {
   switch (fn) {
   case MATH_EXP:
   case MATH_EXP2:
+  case MATH_EXP2_FLUSH:
   case MATH_LOG2:
   case MATH_LOG:
   case MATH_RSQRT:
@@ -85,6 +88,7 @@ double bound_math(const Node *x, Val r, const Val *arg, const double *err) {
   MathFn fn = (MathFn)x->op;
   bool exact_in = err[0] == 0 && err[1] == 0 && err[2] == 0;
   double own = math_ulps(fn) * emu_ulp(x->type, r.f);
+  if (fn == MATH_EXP2_FLUSH && r.f < 2 * FLT_MIN) own += 2 * FLT_MIN; // flushed by one, not both
   if (exact_in || !isfinite(r.f)) return own;
   double e = math_slope(x, r, arg, err);
   return fn == MATH_ABS ? e : rounded(x->type, r, e + own);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu/machine.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -231,6 +232,7 @@ static double float_math(MathFn fn, const double *v) {
   switch (fn) {
   case MATH_EXP: return exp(a);
   case MATH_EXP2: return exp2(a);
+  case MATH_EXP2_FLUSH: return exp2(a) < FLT_MIN ? 0 : exp2(a);
   case MATH_LOG: return log(a);
   case MATH_LOG2: return log2(a);
   case MATH_SQRT: return sqrt(a);

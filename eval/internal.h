@@ -382,6 +382,7 @@ struct Ev {
     bool fix;
   }) hints;
   Val blame;       // the value that it is about; V_UNSET: none
+  bool fast_math; // asked for by the kernel's pass_configs
   bool stopped;   // a limit was hit: nothing more is evaluated
 };
 

@@ -46,6 +46,7 @@ static void config(Ev *ev, const char *key, Val value, Span at) {
   for (size_t i = 0; i < LEN(table); i++) {
     keys[i] = table[i].key;
     if (strcmp(table[i].key, key)) continue;
+    if (!strcmp(key, "tl.enable_fast_math")) ev->fast_math = !is_off(value);
     if (is_off(value) || table[i].verdict == HONOURED) return;
     if (table[i].verdict == REFUSED) ev_fail(ev, DIAG_PASS_REFUSED, at, key, table[i].what);
     if (table[i].verdict == KEPT) diag_report(ev->diags, DIAG_PASS_KEPT, at, key, table[i].what);
@@ -97,6 +98,7 @@ typedef struct {
 
 static void report(Ev *ev, void *arg) {
   Attrs *a = arg;
+  ev->fast_math = false;
   Span at = a->f->asked_at.file ? a->f->asked_at : a->f->span;
   configs(ev, a->f->pass_configs, at);
   flags(ev, a->f->compile_flags, at);

@@ -113,6 +113,7 @@ Val t_math(Ev *ev, Call *c) {
   int n = fn == MATH_POW ? 2 : fn == MATH_FMA ? 3 : 1;
   for (int i = 0; i < n; i++) x[i] = math_operand(ev, c, i, fn);
   if (fn == MATH_EXP || fn == MATH_EXP2) x[0] = fused(ev->arena, x[0]);
+  if (fn == MATH_EXP2 && ev->fast_math && x[0]->type != DT_F64) fn = MATH_EXP2_FLUSH;
   Val none = v_none();
   return dev_wrap(ev, ex_math(ev->arena, fn, x, n), c->span, c->arg[0], n > 1 ? c->arg[1] : none,
                   n > 2 ? c->arg[2] : none);

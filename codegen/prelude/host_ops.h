@@ -198,6 +198,10 @@ static inline float tlc_tf32(float x) {
 }
 static inline float tlc_fma(float a, float b, float c) { return std::fma(a, b, c); }
 static inline float tlc_exp2(float a) { return std::exp2(a); }
+static inline float tlc_exp2_flush(float a) {
+  const float d = std::exp2(a);
+  return d < 0x1p-126f ? 0.0f : d;
+}
 static inline float tlc_sqrt(float a) { return std::sqrt(a); }
 static inline float tlc_rsqrt(float a) { return float(1.0 / std::sqrt(double(a))); }
 static inline float tlc_floor(float a) { return std::floor(a); }

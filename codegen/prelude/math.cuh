@@ -32,14 +32,22 @@ static __device__ __forceinline__ float tlc_exp2(float a) {
   return d;
 }
 
+// Without the steps that results below the smallest normal number need.
+// @helper exp2_flush_f32 device
+static __device__ __forceinline__ float tlc_exp2_flush(float a) {
+  float d;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(a));
+  return d;
+}
+
 // e^a = 2^n e^r with n = round(a / ln 2) and ln 2 in two parts.
-// @helper exp_f32 needs exp2_f32,fma_f32,mul_f32
+// @helper exp_f32 needs exp2_flush_f32,fma_f32,mul_f32
 static __device__ __forceinline__ float tlc_exp(float a) {
   const float x = a > 90.0f ? 90.0f : a < -105.0f ? -105.0f : a;
   const int n = __float2int_rn(tlc_mul(x, 1.44269504f));
   float r = tlc_fma(float(n), -0.693359375f, x);  // 9 bits of ln 2: exact
   r = tlc_fma(float(n), 2.12194440e-4f, r);
-  const float y = tlc_exp2(tlc_mul(r, 1.44269504f));
+  const float y = tlc_exp2_flush(tlc_mul(r, 1.44269504f));
   const int half = n / 2;  // 2^n in two steps: each is a normal number
   return tlc_mul(tlc_mul(y, __uint_as_float(static_cast<uint32_t>(half + 127) << 23)),
                  __uint_as_float(static_cast<uint32_t>(n - half + 127) << 23));
@@ -129,6 +137,12 @@ static __device__ __forceinline__ double tlc_exp(double a) {
 // @helper exp2_f64
 static __device__ __forceinline__ double tlc_exp2(double a) {
   return exp2(a);
+}
+
+// @helper exp2_flush_f64
+static __device__ __forceinline__ double tlc_exp2_flush(double a) {
+  const double d = exp2(a);
+  return d < 0x1p-126 ? 0.0 : d;
 }
 
 // @helper log_f64

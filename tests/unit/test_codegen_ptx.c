@@ -77,6 +77,7 @@ static const Row rows[] = {
     {"tlc_ne(floata,floatb)", TEST("neu")}, // true where one of them is NaN
     {"tlc_fma(floata,floatb,floatc)", "fma.rn.f32%0,%1,%2,%3;:=f(d):f(a),f(b),f(c)"},
     {"tlc_exp2(floata)", ONE("ex2.approx.f32")},
+    {"tlc_exp2_flush(floata)", ONE("ex2.approx.ftz.f32")},
     {"tlc_sqrt(floata)", ONE("sqrt.rn.f32")},
     {"tlc_rsqrt(floata)", ONE("rsqrt.approx.f32")},
     {"tlc_floor(floata)", ONE("cvt.rmi.f32.f32")},
