@@ -175,6 +175,8 @@ void cg_shuffle(Cg *c, const Stmt *s);
 void cg_vote(Cg *c, const Stmt *s);
 void cg_print(Cg *c, const Stmt *s);
 void cg_assert(Cg *c, const Stmt *s);
+void cg_match(Cg *c, const Stmt *s);
+void cg_find_bit(Cg *c, const Stmt *s);
 void cg_extern(Cg *c, const Stmt *s);
 
 /* workspace.c: T.alloc_global's buffers, parts of the caller's one block of memory */

@@ -176,6 +176,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_VOTE] = cg_vote,        [OP_BLOCK_VOTE] = cg_vote,
     [OP_PRINT] = cg_print,      [OP_ASSERT] = cg_assert,
     [OP_EXTERN] = cg_extern,    [OP_PHILOX] = philox,
+    [OP_MATCH] = cg_match,      [OP_FIND_BIT] = cg_find_bit,
 };
 
 void cg_op(Cg *c, const Stmt *s) {

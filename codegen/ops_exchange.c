@@ -64,6 +64,33 @@ void cg_vote(Cg *c, const Stmt *s) {
   end(c);
 }
 
+void cg_match(Cg *c, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  DType t = dt_bits(arg[0].expr->type) == 64 ? DT_U64 : DT_U32;
+  const char *name = arg[2].i ? "match_all" : "match_any";
+  needs_add(c->needs, "%s", name);
+  begin_result(c, arg[1].region);
+  cg_text(c, "tlc_%s<%s>(", name, cg_type(t));
+  lanes(c);
+  cg_text(c, ", ");
+  cg_value(c, arg[0].expr, t, P_TERNARY);
+  end(c);
+}
+
+void cg_find_bit(Cg *c, const Stmt *s) {
+  const Arg *arg = s->u.op.arg;
+  bool first = ex_is(arg[2].expr, 0) && ex_is(arg[3].expr, 1);
+  needs_add(c->needs, first ? "find_first" : "find_bit");
+  begin_result(c, arg[1].region);
+  cg_text(c, first ? "tlc_find_first(" : "tlc_find_bit(");
+  cg_value(c, arg[0].expr, DT_U64, P_TERNARY);
+  for (int i = 2; i < 4 && !first; i++) {
+    cg_text(c, ", ");
+    cg_value(c, arg[i].expr, DT_I32, P_TERNARY);
+  }
+  end(c);
+}
+
 /* ------------------------------------------------------------------ atomics */
 
 const char *cg_atomic_name(AtomicFn fn) {

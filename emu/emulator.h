@@ -248,6 +248,8 @@ void warp_shuffle(Emu *e, const Instr *in);
 void warp_vote(Emu *e, const Instr *in);
 void warp_block_vote(Emu *e, const Instr *in); // counts; the warp waits at the barrier
 void block_voted(Emu *e, Block *b);            // all wait: those that voted get the result
+void warp_match(Emu *e, const Instr *in);
+void warp_find_bit(Emu *e, const Instr *in);
 void warp_philox(Emu *e, const Instr *in);
 void warp_print(Emu *e, const Instr *in);
 void warp_assert(Emu *e, const Instr *in);

@@ -76,6 +76,26 @@ void block_voted(Emu *e, Block *b) {
   b->votes = b->voters = 0;
 }
 
+void warp_match(Emu *e, const Instr *in) {
+  LaneVals v, same;
+  uint32_t mask = e->w->mask;
+  emu_eval(&e->m, in->e[0], mask, LANES, v, NULL);
+  for (int i = 0; i < LANES; i++)
+    if (mask >> i & 1) same[i] = emu_int(match_lanes(v, in->e[0]->type, mask, i, in->i[0] != 0));
+  mem_give(e, &in->r[0], DT_U32, mask, same);
+}
+
+void warp_find_bit(Emu *e, const Instr *in) {
+  LaneVals v, base, count;
+  uint32_t mask = e->w->mask;
+  emu_eval(&e->m, in->e[0], mask, LANES, v, NULL);
+  emu_eval(&e->m, in->e[1], mask, LANES, base, NULL);
+  emu_eval(&e->m, in->e[2], mask, LANES, count, NULL);
+  for (int i = 0; i < LANES; i++)
+    if (mask >> i & 1) v[i] = emu_int(find_bit((uint64_t)v[i].i, base[i].i, count[i].i));
+  mem_give(e, &in->r[0], DT_I32, mask, v);
+}
+
 /* random words */
 
 void warp_philox(Emu *e, const Instr *in) {

@@ -8,9 +8,6 @@
 enum { LANES = 32 };
 #define ALL_LANES UINT32_C(0xffffffff)
 
-/* philox.c: four random words of a counter (block, seq) and a key */
-void philox(uint64_t block, uint64_t seq, uint64_t seed, uint32_t out[4]);
-
 /* value.c: a value of any type. Floats of every width are held as the double that they equal,
    integers, index and bool as int64_t (uint64: the same bits). */
 
@@ -110,5 +107,13 @@ bool emu_first(Machine *m, const void *key, int kind);
 double bound_binary(const Node *x, Val r, Val a, Val b, double ea, double eb);
 double bound_cast(DType to, DType from, Val r, double ea);
 double bound_math(const Node *x, Val r, const Val *arg, const double *err);
+
+/* bits.c: from the CUDA programming guide ("Warp Match Functions") and the math API (__fns) */
+// The lanes of mask that have the bits of lane i's value; with `all`, mask or 0.
+uint32_t match_lanes(const Val *v, DType t, uint32_t mask, int i, bool all);
+int find_bit(uint64_t x, int64_t base, int64_t count); // -1: there is none
+
+/* philox.c: four random words of a counter (block, seq) and a key */
+void philox(uint64_t block, uint64_t seq, uint64_t seed, uint32_t out[4]);
 
 #endif

@@ -240,6 +240,33 @@ static void exec_allreduce(Oracle *o, const OStmt *s, const Frame *f) {
   give(o, s, s->arg[1].r, f, s->arg[0].e->type, &results);
 }
 
+static void exec_match(Oracle *o, const OStmt *s, const Frame *f) {
+  evaluate(o, s->arg[0].e, f, &values);
+  memset(results.err, 0, sizeof results.err);
+  for (int g = 0; g < f->ngroups; g++)
+    for (int i = 0; i < LANES; i++)
+      if (f->mask[g] >> i & 1)
+        results.v[g][i] =
+            emu_int(match_lanes(values.v[g], s->arg[0].e->type, f->mask[g], i, s->arg[2].i != 0));
+  give(o, s, s->arg[1].r, f, DT_U32, &results);
+}
+
+static void exec_find_bit(Oracle *o, const OStmt *s, const Frame *f) {
+  evaluate(o, s->arg[0].e, f, &values);
+  memset(results.err, 0, sizeof results.err);
+  for (int g = 0; g < f->ngroups; g++) {
+    Val base[LANES], count[LANES];
+    if (!f->mask[g]) continue;
+    oracle_group(o, f, g);
+    emu_eval(&o->m, s->arg[2].e, f->mask[g], LANES, base, NULL);
+    emu_eval(&o->m, s->arg[3].e, f->mask[g], LANES, count, NULL);
+    for (int i = 0; i < LANES; i++)
+      if (f->mask[g] >> i & 1)
+        results.v[g][i] = emu_int(find_bit((uint64_t)values.v[g][i].i, base[i].i, count[i].i));
+  }
+  give(o, s, s->arg[1].r, f, DT_I32, &results);
+}
+
 static void exec_philox(Oracle *o, const OStmt *s, const Frame *f) {
   static _Thread_local uint32_t out[MAX_GROUPS][LANES][4];
   for (int g = 0; g < f->ngroups; g++) {
@@ -312,8 +339,8 @@ static void exec_assert(Oracle *o, const OStmt *s, const Frame *f) {
 }
 
 bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
-  bool between =
-      s->op == OP_SHUFFLE || s->op == OP_VOTE || s->op == OP_BLOCK_VOTE || s->op == OP_ALLREDUCE;
+  bool between = s->op == OP_SHUFFLE || s->op == OP_VOTE || s->op == OP_MATCH ||
+                 s->op == OP_BLOCK_VOTE || s->op == OP_ALLREDUCE;
   if (between && f->parallel) die("'%s' in a parallel loop", op_info(s->op)->name);
   switch (s->op) {
   case OP_ATOMIC:
@@ -324,6 +351,8 @@ bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   case OP_VOTE:
   case OP_BLOCK_VOTE: exec_vote(o, s, f); return true;
   case OP_ALLREDUCE: exec_allreduce(o, s, f); return true;
+  case OP_MATCH: exec_match(o, s, f); return true;
+  case OP_FIND_BIT: exec_find_bit(o, s, f); return true;
   case OP_PHILOX: exec_philox(o, s, f); return true;
   case OP_EXTERN: EMU_FAIL(&o->m, s, DIAG_EMU_EXTERN, s->span, s->arg[0].s); return true;
   case OP_PRINT: exec_print(o, s, f); return true;

@@ -159,6 +159,10 @@ static void run_op(Emu *e, const Instr *in) {
     warp_block_vote(e, in);
     break;
   case OP_ATOMIC_LOAD: warp_atomic_load(e, in); break;
+  case OP_MATCH:
+    if (together(e, in, e->w->full)) warp_match(e, in);
+    break;
+  case OP_FIND_BIT: warp_find_bit(e, in); break;
   case OP_PHILOX: warp_philox(e, in); break;
   case OP_PRINT: warp_print(e, in); break;
   case OP_ASSERT: warp_assert(e, in); break;

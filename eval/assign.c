@@ -90,8 +90,10 @@ static void assign_index(Ev *ev, const AstExpr *t, Val v, Span at) {
     Region *region = NULL;
     Expr **idx = NULL;
     ev_need(ev, v);
-    if (!buf_index(ev, box, t->index.index, &region, &idx, at))
+    if (!buf_index(ev, box, t->index.index, &region, &idx, at)) {
+      if (ev_store_run(ev, region, v, at)) return;
       slice_store(ev, box.buf, t->index.index, at);
+    }
     ev_store(ev, box.buf, idx, v, at);
     return;
   }

@@ -500,6 +500,10 @@ Expr *dev_diff(Ev *ev, Expr *hi, Expr *lo); // hi - lo, simplified
 bool dev_has_load(Expr *x);
 Val dev_let(Ev *ev, const char *name, Val v, Span at); // binds a value for the rest of the block
 
+/* v_run.c */
+
+bool ev_store_run(Ev *ev, Region *to, Val v, Span at); // a slice = a run; false: v is none
+
 /* stmt.c, control.c, assign.c: statements */
 
 Flow ev_block(Ev *ev, const AstBlock *b);

@@ -50,10 +50,12 @@ Val mod_builtin(Ev *ev, const char *name) {
 
 static Val vocab_attr(Ev *ev, const char *name, Span at) {
   DType t;
+  int lanes;
   const Builtin *b = vocab_find(name);
   if (b) return (Val){.kind = V_BUILTIN, .builtin = b};
   if (!strcmp(name, "GemmWarpPolicy")) return module(name);
   if (dt_find(name, &t) && t != DT_INDEX) return v_dtype(t);
+  if (ev->trace && dt_vector(name, &t, &lanes)) return v_str(ev, name);
   if (!ev->trace && !ev->entry) return v_opaque(ev, "T.%s", name); // host code may never need it
   ev_no_word(ev, name, at);
 }

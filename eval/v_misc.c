@@ -100,6 +100,8 @@ Val t_evaluate(Ev *ev, Call *c) {
 
 // (value, dtype), either first.
 Val t_reinterpret(Ev *ev, Call *c) {
+  Val run;
+  if (ev_reinterpret_run(ev, c->arg[0], c->arg[1], c->span, &run)) return run;
   int v = dev_ok(c->arg[1]) && !dev_ok(c->arg[0]);
   if (c->arg[!v].kind == V_STR && !strcmp(c->arg[!v].str->data, "handle")) return v_none();
   DType t = arg_dtype(ev, c, !v, DT_F32);

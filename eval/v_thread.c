@@ -82,6 +82,71 @@ Val t_vote(Ev *ev, Call *c) {
   return vote(ev, c, OP_VOTE, VOTE_BALLOT, DT_U64);
 }
 
+Val t_activemask(Ev *ev, Call *c) {
+  c->arg[0] = v_bool(true);
+  return vote(ev, c, OP_VOTE, VOTE_BALLOT, DT_U64);
+}
+
+// An integer or float of 32 or 64 bits, as bits.
+static Expr *word_of(Ev *ev, Val v, Span at) {
+  Expr *x = dev_expr(ev, v, at);
+  if (x->type == DT_INDEX || (dt_bits(x->type) < 32 && !dt_is_float(x->type)))
+    x = ex_cast(ev->arena, DT_I32, x);
+  else if (dt_bits(x->type) < 32) x = ex_cast(ev->arena, DT_F32, x);
+  return ex_bitcast(ev->arena, dt_bits(x->type) == 64 ? DT_U64 : DT_U32, x);
+}
+
+Val t_match(Ev *ev, Call *c) {
+  need_threads(ev, c);
+  full_mask(ev, c, 1);
+  Region *to;
+  Val r = ev_result(ev, "same", DT_U32, 1, c->span, &to);
+  int64_t all = !strcmp(c->fn->name, "match_all_sync");
+  ev_emit(ev, st_op(ev->arena, OP_MATCH, c->span, word_of(ev, c->arg[0], c->at[0]), to, all));
+  return r;
+}
+
+static Val find_bit(Ev *ev, Call *c, Expr *base, Expr *count) {
+  Region *to;
+  Val r = ev_result(ev, "bit", DT_I32, 1, c->span, &to);
+  Expr *x = ex_cast(ev->arena, DT_U64, word_of(ev, c->arg[0], c->at[0]));
+  ev_emit(ev, st_op(ev->arena, OP_FIND_BIT, c->span, x, to, base, count));
+  return r;
+}
+
+Val t_find_first(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  Arena *a = ev->arena;
+  Val r = find_bit(ev, c, ex_int(a, DT_I32, 0), ex_int(a, DT_I32, 1));
+  return v_expr(ex_at(ex_add(a, r.expr, ex_int(a, DT_I32, 1)), c->span), 3);
+}
+
+Val t_find_nth(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  Arena *a = ev->arena;
+  Expr *base = ex_cast(a, DT_I32, dev_expr(ev, c->arg[1], c->at[1]));
+  Val r = find_bit(ev, c, base, ex_cast(a, DT_I32, dev_expr(ev, c->arg[2], c->at[2])));
+  return v_expr(ex_at(ex_cast(a, DT_U32, r.expr), c->span), 3);
+}
+
+// The first of each `thread_extent` threads.
+Val t_elect(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  Arena *a = ev->arena;
+  int64_t n = arg_int(ev, c, 0, 0);
+  if (n < 0 || n % WARP || n > ev->trace->kernel->threads)
+    ev_fail(ev, DIAG_ARGUMENT, c->at[0], "T.shuffle_elect", "thread_extent",
+            "0 or a multiple of 32, at most the block's threads", v_brief(ev, c->arg[0]));
+  Expr *x = ex_var(a, ev->trace->kernel->thread);
+  if (n) x = ex_floormod(a, x, ex_index(a, n));
+  return v_expr(ex_at(ex_bin(a, BIN_EQ, x, ex_index(a, 0)), c->span), 3);
+}
+
+Val t_nothing(Ev *ev, Call *c) {
+  need_kernel(ev, c);
+  return v_none();
+}
+
 Val t_block_vote(Ev *ev, Call *c) {
   const char *what = strchr(c->fn->name, '_') + 1;
   VoteKind kind = !strcmp(what, "or") ? VOTE_ANY : !strcmp(what, "and") ? VOTE_ALL : VOTE_COUNT;
@@ -98,6 +163,12 @@ Val t_sync_warp(Ev *ev, Call *c) {
 // Linear thread index, by the warp: of the lane, of the warp, of the group of warps.
 Val t_lane(Ev *ev, Call *c) {
   need_kernel(ev, c);
+  for (int i = 0; i < 2; i++) { // None, a factory's default too, leaves the choice to us
+    Val *v = &c->arg[i];
+    if (v->kind == V_MISSING && v->missing->none) v->kind = V_NONE;
+    ev_need(ev, *v);
+    if (v->kind == V_OPAQUE) ev_opaque(ev, c->at[i], v->opaque->what);
+  }
   int64_t size = arg_int(ev, c, 0, WARP), group = arg_int(ev, c, 1, 4);
   if (size < 1 || group < 1 || size * group > 1024)
     ev_fail(ev, DIAG_ZERO_DIVISION, c->span, "a warp of no threads");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "ir/ir.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -71,12 +72,18 @@ bool dt_foreign(const char *name) {
                                         "float4"};
   for (size_t i = 0; i < LEN(formats); i++)
     if (!strcmp(formats[i], name)) return true;
-  const char *x = strrchr(name, 'x');
   DType t;
+  int n;
+  return dt_vector(name, &t, &n);
+}
+
+bool dt_vector(const char *name, DType *of, int *lanes) {
+  const char *x = strrchr(name, 'x');
   char base[32];
   if (!x || x == name || !x[1] || strspn(x + 1, "0123456789") != strlen(x + 1)) return false;
   snprintf(base, sizeof base, "%.*s", (int)(x - name), name);
-  return dt_find(base, &t);
+  *lanes = atoi(x + 1);
+  return dt_find(base, of);
 }
 
 static DType promote_floats(DType a, DType b) {

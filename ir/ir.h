@@ -28,6 +28,7 @@ bool dt_find(const char *name, DType *out);
 // Is it an element type of TileLang that tlc does not have: vectors (float16x2), formats of GPUs
 // that are not NVIDIA's?
 bool dt_foreign(const char *name);
+bool dt_vector(const char *name, DType *of, int *lanes); // "float16x8"
 // The type of a binary operation's result and operands (LANGUAGE.md 6.1: floats win over integers,
 // more bits win, index acts as int32 beside a fixed-width integer and stays index beside index).
 DType dt_promote(DType a, DType b);

@@ -115,7 +115,7 @@ static void check_exchange(Verify *v, const Stmt *s) {
         v->kernel->threads % (stride * extent))
       verify_fail(v, "%d threads are no sets of %lld by %lld", v->kernel->threads,
                   (long long)extent, (long long)stride);
-  } else {
+  } else if (s->u.op.op != OP_MATCH) {
     in_range(v, s, "kind", 0, VOTE_COUNT);
     if (s->u.op.op == OP_BLOCK_VOTE && number(s, "kind") == VOTE_BALLOT)
       verify_fail(v, "a ballot over the block");
@@ -145,6 +145,7 @@ void check_tile_ops(Verify *v, Stmt *s) {
   case OP_VOTE:
   case OP_BLOCK_VOTE:
   case OP_ALLREDUCE:
+  case OP_MATCH:
   case OP_SYNC_WARP: check_exchange(v, s); break;
   case OP_BREAK:
   case OP_CONTINUE:

@@ -198,6 +198,8 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_MBAR_WAIT:
   case OP_FENCE_MBAR_INIT:
   case OP_PHILOX:
+  case OP_MATCH:
+  case OP_FIND_BIT:
   case OP_SETMAXNREG: lower_plain(l, s, out); break;
   case OP_TILE_STORE: lower_tile_store(l, s, out); break;
   case OP_TILE_LOAD: lower_tile_load(l, s, out); break;

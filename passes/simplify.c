@@ -95,17 +95,19 @@ static Stmt *visit(Simplify *s, Stmt *x) {
 
 typedef struct {
   Arena *a;
-  Map *used; // variables and buffers by address
+  Map *used; // variables and buffers by address, views as what they are views of
 } Used;
 
 static const char *key(Used *u, const void *p) { return arena_printf(u->a, "%p", p); }
 
 static void use(Used *u, const void *p) { map_set(u->used, key(u, p), u); }
+static void use_buffer(Used *u, const Buffer *b) { use(u, buf_root(b)); }
+static bool buffer_used(Used *u, const Buffer *b) { return map_has(u->used, key(u, buf_root(b))); }
 
 static void use_node(void *ctx, Expr *x) {
   Used *u = ctx;
   if (x->kind == EX_VAR && x->u.var->kind == VAR_LET) use(u, x->u.var);
-  if (x->kind == EX_LOAD) use(u, x->u.load.buf);
+  if (x->kind == EX_LOAD) use_buffer(u, x->u.load.buf);
 }
 
 static void use_slot(void *ctx, Expr **slot) { ex_walk(*slot, use_node, ctx); }
@@ -126,17 +128,17 @@ static void use_regions(Used *u, const Stmt *s) {
     if (!arg_is_region(kind) || !s->u.op.arg[i].region) continue;
     const Buffer *b = s->u.op.arg[i].region->buf;
     if (kind == ARG_WRITE && b->scope == SC_LOCAL && only_moves(s)) continue;
-    use(u, b);
+    use_buffer(u, b);
   }
 }
 
 static bool dead(Used *u, const Stmt *s) {
   if (s->kind == ST_LET) return !map_has(u->used, key(u, s->u.let.var));
   if (s->kind == ST_STORE && s->u.store.buf->scope == SC_LOCAL)
-    return !map_has(u->used, key(u, s->u.store.buf));
+    return !buffer_used(u, s->u.store.buf);
   if (s->kind == ST_OP && only_moves(s)) {
     const Region *dst = s->u.op.arg[op_arg(s->u.op.op, "dst")].region;
-    return dst->buf->scope == SC_LOCAL && !map_has(u->used, key(u, dst->buf));
+    return dst->buf->scope == SC_LOCAL && !buffer_used(u, dst->buf);
   }
   return false;
 }
@@ -145,7 +147,7 @@ static void use_stmt(void *ctx, Stmt *s) {
   Used *u = ctx;
   if (dead(u, s)) return; // kept alive by a later round where it is used
   st_exprs(s, use_slot, u);
-  if (s->kind == ST_STORE && s->u.store.buf->scope != SC_LOCAL) use(u, s->u.store.buf);
+  if (s->kind == ST_STORE && s->u.store.buf->scope != SC_LOCAL) use_buffer(u, s->u.store.buf);
   if (s->kind == ST_OP) use_regions(u, s);
 }
 
@@ -166,7 +168,7 @@ static void drop_unused(Arena *a, Kernel *k) {
   k->body = walk_block(a, st_rewrite(a, k->body, drop, &u));
   int n = 0;
   for (int i = 0; i < k->buffers.len; i++)
-    if (map_has(u.used, key(&u, k->buffers.data[i]))) k->buffers.data[n++] = k->buffers.data[i];
+    if (buffer_used(&u, k->buffers.data[i])) k->buffers.data[n++] = k->buffers.data[i];
   k->buffers.len = n;
 }
 

@@ -72,6 +72,29 @@ static inline int tlc_warp_count(uint32_t lanes, bool x) {
   return __builtin_popcount(tlc_warp_ballot(lanes, x));
 }
 
+// Which lanes have the same value, to each.
+static void tlc_host_match_warp(void *const *lanes) {
+  uint64_t x[32];
+  for (int i = 0; i < tlc_host_lanes(); i++) x[i] = *static_cast<uint64_t *>(lanes[i]);
+  for (int i = 0; i < tlc_host_lanes(); i++) {
+    uint64_t same = 0;
+    for (int k = 0; k < tlc_host_lanes(); k++) same |= uint64_t(x[k] == x[i]) << k;
+    *static_cast<uint64_t *>(lanes[i]) = same;
+  }
+}
+
+template <typename T>
+static inline uint32_t tlc_match_any(uint32_t, T x) {
+  uint64_t mine = x;
+  tlc_host_collective(tlc_host_match_warp, &mine);
+  return uint32_t(mine);
+}
+template <typename T>
+static inline uint32_t tlc_match_all(uint32_t lanes, T x) {
+  const uint32_t same = tlc_match_any(lanes, x);
+  return __builtin_popcount(same) == tlc_host_lanes() ? same : 0;
+}
+
 static int tlc_host_votes, tlc_host_voters;
 
 static inline int tlc_block_count(bool x) {

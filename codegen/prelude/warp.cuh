@@ -83,3 +83,16 @@ static __device__ __forceinline__ T tlc_shuffle_down(uint32_t lanes, T v, int by
   return tlc_shuffle_words(
       v, [=](uint32_t w) { return __shfl_down_sync(lanes, w, unsigned(by), width); });
 }
+
+// @helper match_any device
+template <typename T>
+static __device__ __forceinline__ uint32_t tlc_match_any(uint32_t lanes, T x) {
+  return __match_any_sync(lanes, x);
+}
+
+// @helper match_all device
+template <typename T>
+static __device__ __forceinline__ uint32_t tlc_match_all(uint32_t lanes, T x) {
+  int all;
+  return __match_all_sync(lanes, x, &all);
+}
