@@ -103,19 +103,23 @@ static bool read_source(Job *j, const Options *o) {
   return ok;
 }
 
+const Target *job_newest_target(int sm) {
+  const Target *best = target_at(0);
+  for (int i = 0; target_at(i); i++)
+    if (target_at(i)->sm <= sm && target_at(i)->sm > best->sm) best = target_at(i);
+  return best;
+}
+
 // "native": the newest target that this machine's GPU runs. Where no GPU is, sm_80 for the
 // emulator.
 static const Target *native_target(void) {
-  const Target *best = target_at(0);
   RtGpu *gpu = NULL;
   Buf err = {0};
-  if (rt_gpu_open(0, &gpu, &err) == RT_OK)
-    for (int i = 0; target_at(i); i++)
-      if (target_at(i)->sm <= rt_gpu_info(gpu)->sm && target_at(i)->sm > best->sm)
-        best = target_at(i);
+  bool there = rt_gpu_open(0, &gpu, &err) == RT_OK;
+  const Target *t = job_newest_target(there ? rt_gpu_info(gpu)->sm : 0);
   rt_gpu_close(gpu);
   buf_free(&err);
-  return best;
+  return t;
 }
 
 static void unknown_target(const char *arch) {

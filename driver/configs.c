@@ -6,26 +6,17 @@
 
 #include "driver/driver.h"
 #include "eval/eval.h"
-
-static void json_text(const char *s, Buf *b) {
-  buf_putc(b, '"');
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') buf_putc(b, '\\');
-    if ((unsigned char)*s < 0x20) buf_printf(b, "\\u%04x", *s);
-    else buf_putc(b, *s);
-  }
-  buf_putc(b, '"');
-}
+#include "runtime/runtime.h"
 
 // A value in the syntax of -p as JSON: numbers, booleans and None as such, the rest as text.
-static void json_value(const char *s, Buf *b) {
+void drv_json_value(const char *s, Buf *b) {
   char *end;
   (void)strtod(s, &end);
   bool number = *s && !*end && (isdigit((unsigned char)*s) || *s == '-');
   if (number) buf_puts(b, s);
   else if (!strcmp(s, "True") || !strcmp(s, "False")) buf_puts(b, *s == 'T' ? "true" : "false");
   else if (!strcmp(s, "None")) buf_puts(b, "null");
-  else json_text(s, b);
+  else rt_json_string(b, s);
 }
 
 static void print_json(const EvResult *r, Buf *b) {
@@ -36,7 +27,7 @@ static void print_json(const EvResult *r, Buf *b) {
     if (!e->configs.len) continue;
     buf_puts(b, first ? "{\"kernel\": " : ",\n {\"kernel\": ");
     first = false;
-    json_text(e->name, b);
+    rt_json_string(b, e->name);
     if (e->rtol) buf_printf(b, ", \"rtol\": %s", e->rtol);
     if (e->atol) buf_printf(b, ", \"atol\": %s", e->atol);
     buf_puts(b, ", \"configs\": [");
@@ -45,9 +36,9 @@ static void print_json(const EvResult *r, Buf *b) {
       buf_puts(b, k ? ",\n  {" : "\n  {");
       for (int j = 0; j < c->bindings.len; j++) {
         if (j) buf_puts(b, ", ");
-        json_text(c->bindings.data[j].name, b);
+        rt_json_string(b, c->bindings.data[j].name);
         buf_puts(b, ": ");
-        json_value(c->bindings.data[j].value, b);
+        drv_json_value(c->bindings.data[j].value, b);
       }
       buf_puts(b, "}");
     }

@@ -87,6 +87,7 @@ typedef struct Job {
 
 // Opens the input and registers it. False with errno set.
 bool job_open(Job *j, const Options *o);
+const Target *job_newest_target(int sm); // that a GPU runs; sm: 10 * major + minor
 void job_target(Job *j, const Options *o); // finds --arch if that is still open, or ends the run
 EvOptions job_eval(const Job *j, const Options *o); // what the options say about evaluation
 // Source text (or .tir) to TILE-level programs. False when errors were reported.
@@ -114,6 +115,7 @@ int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit 
 /* configs.c, survey.c */
 
 int drv_configs(Job *j, const Options *o); // --list-configs
+void drv_json_value(const char *s, Buf *b); // a value as -p takes it
 int drv_survey(const Options *o);          // --survey: the input is a folder
 
 /* run.c */

@@ -23,13 +23,13 @@ int main(int argc, char **argv) {
                      .remarks = o.remarks};
     j.diags = diag_new(arena, j.sources, d);
     if (o.mode == MODE_TUNE) {
-      status = tn_tune(&o);
+      status = o.tune.runner ? tn_runner(&o) : tn_tune(&o);
     } else if (o.mode == MODE_SURVEY) {
       status = drv_survey(&o);
     } else if (!job_open(&j, &o)) {
       fprintf(stderr, "tlc: cannot read %s: %s\n", o.input, strerror(errno));
       status = EXIT_USAGE;
-    } else {
+    } else if (!o.tune.tuned || !(status = tn_use(&o, &j))) {
       status = o.mode == MODE_RUN     ? drv_run(&j, &o)
                : o.mode == MODE_BENCH   ? drv_bench(&j, &o)
                : o.mode == MODE_CONFIGS ? drv_configs(&j, &o)

@@ -175,10 +175,21 @@ static void add_axis(Options *o, const char *v) {
   vec_push(o->arena, &o->tune.axes, (EvBinding){p.key, p.value});
 }
 
-static void set_topk(Options *o, const char *v) {
-  uint64_t n = number("--topk", v);
-  if (n > 1000000) usage_error("--topk wants at most 1000000, got '%s'", v);
-  o->tune.topk = (int)n;
+static int count(const char *option, const char *v) {
+  uint64_t n = number(option, v);
+  if (n > 1000000) usage_error("%s wants at most 1000000, got '%s'", option, v);
+  return (int)n;
+}
+
+static void set_topk(Options *o, const char *v) { o->tune.topk = count("--topk", v); }
+static void set_jobs(Options *o, const char *v) { o->tune.jobs = count("--jobs", v); }
+static void set_warmup(Options *o, const char *v) { o->tune.warmup = count("--warmup", v); }
+static void set_rep(Options *o, const char *v) { o->tune.rep = count("--rep", v); }
+static void set_tune_timeout(Options *o, const char *v) {
+  o->tune.timeout = real("--tune-timeout", v);
+}
+static void set_cache_limit(Options *o, const char *v) {
+  o->tune.cache_limit = (int64_t)count("--cache-limit", v) << 20;
 }
 
 #define SETTER(name, member)                                                                       \
@@ -199,6 +210,14 @@ SWITCH(set_configs, mode, MODE_CONFIGS)
 SETTER(set_params, params)
 SWITCH(set_survey, mode, MODE_SURVEY)
 SWITCH(set_tune, mode, MODE_TUNE)
+SWITCH(set_tune_runner, tune.runner, true)
+SWITCH(set_strict, tune.strict, true)
+SWITCH(set_no_cache, tune.no_cache, true)
+SWITCH(set_clear_cache, tune.clear_cache, true)
+SETTER(set_sweep, tune.sweep)
+SETTER(set_save, tune.save)
+SETTER(set_report, tune.report)
+SETTER(set_tuned, tune.tuned)
 SWITCH(set_no_run, tune.no_run, true)
 SWITCH(set_roller, tune.roller, true)
 SETTER(set_config_file, tune.configs)
@@ -224,6 +243,7 @@ static void print_help(void) {
   for (size_t i = 0; i < LEN(table); i++) {
     char left[64];
     const Option *t = &table[i];
+    if (!t->help) continue; // tlc's own
     snprintf(left, sizeof left, "%s%s%s", t->name, t->value_name ? " " : "",
              t->value_name ? t->value_name : "");
     printf("  %-26s %s\n", left, t->help);
@@ -281,10 +301,12 @@ static void expand(Options *o, Words *words, const char *arg, int depth) {
   }
 }
 
+static const char default_arch[] = "sm_80";
+
 static void defaults(Options *o) {
   o->bindings = map_new(o->arena);
   o->flags = map_new(o->arena);
-  o->arch = "sm_80";
+  o->arch = default_arch;
   o->device = "auto";
   o->color = "auto";
   o->seed = 1;
@@ -324,6 +346,12 @@ int opt_parse(Options *o, int argc, char **argv) {
       t->set(o, value);
     }
   }
+  if (!o->input && o->tune.clear_cache) {
+    if (tn_clear_cache()) usage_error("the tuning cache cannot be removed: %s", strerror(errno));
+    return EXIT_OK;
+  }
   if (!o->input) usage_error("no input file");
+  // What is measured here is meant for here.
+  if (o->mode == MODE_TUNE && !o->tune.no_run && o->arch == default_arch) o->arch = "native";
   return -1;
 }

@@ -44,14 +44,18 @@ static const char *hopeless(const Job *j) {
   return NULL;
 }
 
-// The text without what names the file and its parameters: from the first line of code on.
-static uint64_t hash_code(const char *text) {
+const char *tn_code(const char *text) {
   while (!strncmp(text, "//", 2) || *text == '\n') {
     const char *end = strchr(text, '\n');
     if (!end) break;
     text = end + 1;
   }
-  return hash_bytes(text, strlen(text), 0);
+  return text;
+}
+
+static uint64_t hash_code(const char *text) {
+  const char *code = tn_code(text);
+  return hash_bytes(code, strlen(code), 0);
 }
 
 static void look(void *ctx, Stmt *s) {

@@ -23,6 +23,9 @@ TnFlagSets tn_flag_sets(Arena *a, const struct Options *o);
 
 /* compile.c */
 
+// The text without what names the file and its parameters: from the first line of code on.
+const char *tn_code(const char *text);
+
 // The options that compile a candidate.
 struct Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c);
 
@@ -30,5 +33,15 @@ struct Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c);
 
 // The model's time of all programs of a compiled job, into c->model.
 void tn_model_job(const TnSpace *s, const struct Job *j, TnCandidate *c);
+
+/* tune.c */
+
+// The space of a size (NULL: as -p says), compiled, duplicates marked. An exit status, after a
+// message where it is not 0.
+int tn_prepare(const struct Options *o, const TnBindings *sizes, TnSpace *s);
+
+/* measure.c: --tune with a GPU; an exit status */
+
+int tn_measure(const struct Options *o);
 
 #endif

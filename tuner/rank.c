@@ -7,9 +7,11 @@
 
 /* ------------------------------------------------------------------ order */
 
-// Measured ones first, then by the model; what spills after what does not come on top of the model.
+// Those of the final round first, other measured ones, what was given up early, then by the model;
+// what spills after what does not come on top of the model.
 static double key_of(const TnCandidate *c) {
-  if (c->state == TN_MEASURED) return c->median_us;
+  if (c->final_us > 0) return c->final_us;
+  if (c->state == TN_MEASURED) return c->early ? 1e9 + c->median_us : 1e6 + c->median_us;
   return c->model.us > 0 ? 1e12 + c->model.us : 1e15;
 }
 

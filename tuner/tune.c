@@ -36,19 +36,26 @@ static int nothing_left(const TnSpace *s) {
   return EXIT_WRONG_PROGRAM;
 }
 
-int tn_tune(const Options *o) {
+int tn_prepare(const Options *o, const TnBindings *sizes, TnSpace *s) {
   TnFigures figures;
-  TnSpace s;
-  int status = tn_space(o->arena, o, NULL, &s);
+  int status = tn_space(o->arena, o, sizes, s);
   if (status) return status;
-  if (!tn_figures(s.target, o->tune.figures, &figures)) return EXIT_USAGE;
-  if (s.locked && s.all.len == 1 && !s.all.data[0].bindings.len && !s.all.data[0].flags.len)
+  if (!tn_figures(s->target, o->tune.figures, &figures)) return EXIT_USAGE;
+  if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
     fprintf(stderr, "tlc: --tune: -p gives every tuned parameter: nothing is searched\n");
   Progress p = {"compiling"};
-  tn_compile_all(&s, tn_pool_jobs(o->tune.jobs), show, &p);
-  int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
-  if (!n) return nothing_left(&s);
-  say_counts(&s);
+  tn_compile_all(s, tn_pool_jobs(o->tune.jobs), show, &p);
+  int *order = NEWN(o->arena, int, s->all.len + 1);
+  if (!tn_rank(s, order)) return nothing_left(s);
+  say_counts(s);
+  return EXIT_OK;
+}
+
+int tn_tune(const Options *o) {
+  if (!o->tune.no_run) return tn_measure(o);
+  TnSpace s;
+  int status = tn_prepare(o, NULL, &s);
+  if (status) return status;
   tn_failures(&s, stdout);
   tn_table(&s, o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk, stdout);
   return EXIT_OK;

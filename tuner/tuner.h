@@ -37,6 +37,7 @@ typedef struct {
   const char *sweep;     // --sweep NAME=V,V
   const char *report;    // --report FILE
   const char *tuned;     // --tuned FILE
+  bool runner;           // --tune-runner: this is the process that runs candidates
 } TnOptions;
 
 /* ------------------------------------------------------------------ candidates */
@@ -90,6 +91,8 @@ typedef struct {
   TnAsm as;
   TnModel model;
   double median_us, mean_us, min_us; // measured; 0: not
+  bool early;                        // given up after a few launches: only known to be slow
+  double final_us, final_lo, final_hi; // of the final round; 0: took no part
 } TnCandidate;
 
 typedef VEC(TnCandidate) TnCandidates;
@@ -161,5 +164,11 @@ void tn_failures(const TnSpace *s, FILE *to);          // counts by reason, with
 /* tune.c: the mode; an exit status */
 
 int tn_tune(const struct Options *o);
+
+/* measure.c: --clear-cache; runner.c: --tune-runner; use.c: --tuned FILE, what it says is bound */
+
+int tn_clear_cache(void); // --clear-cache; 0, or -1 with errno set
+int tn_runner(const struct Options *o);
+int tn_use(struct Options *o, struct Job *j);
 
 #endif

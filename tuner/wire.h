@@ -1,4 +1,6 @@
-// tuner/wire: what the tuner and its runner process say to each other. One message a line:
+// tuner/wire: what the tuner and its runner process say to each other.
+// SPDX-License-Identifier: MIT
+// One message a line:
 //   verb TAB name=value TAB name=value ...
 // with \t, \n and \\ for those bytes in values. A runner answers each message of the tuner:
 //
@@ -10,7 +12,6 @@
 //   final rounds=                  -> time id= median= lo= hi= (each; id -1 is cuBLAS) ... end
 //                                     |  fault text=
 // Times are in microseconds. After `fault` and `hung` the runner ends: its GPU context is lost.
-// SPDX-License-Identifier: MIT
 #ifndef TLC_TUNER_WIRE_H
 #define TLC_TUNER_WIRE_H
 

@@ -1,0 +1,188 @@
+// The final round: the best few take turns on the same buffers, several times, so that neither the
+// GPU's temperature nor noise chooses the winner.
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/search.h"
+
+enum { FINALISTS = 6, ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
+#define NEAR 1.15 // times the best: farther ones cannot win
+
+static int by_median(const void *pa, const void *pb) {
+  const TnItem *a = *(TnItem *const *)pa, *b = *(TnItem *const *)pb;
+  double x = a->c->median_us, y = b->c->median_us;
+  return x < y ? -1 : x > y ? 1 : a->c->id - b->c->id;
+}
+
+static int choose(TnSearch *s, TnItem **out) {
+  TnItem **all = NEWN(s->space->arena, TnItem *, s->n + 1);
+  int n = 0, chosen = 0;
+  for (int k = 0; k < s->n; k++)
+    if (s->items[k].c->state == TN_MEASURED && !s->items[k].c->early) all[n++] = &s->items[k];
+  qsort(all, (size_t)n, sizeof *all, by_median);
+  for (; chosen < n && chosen < FINALISTS; chosen++) {
+    if (all[chosen]->c->median_us > NEAR * all[0]->c->median_us) break;
+    out[chosen] = all[chosen];
+  }
+  return chosen;
+}
+
+/* ------------------------------------------------------------------ the cache */
+
+static TnHash final_key(TnItem *const *list, int n) {
+  TnKey k;
+  int rounds = ROUNDS;
+  tn_key_begin(&k);
+  tn_key_add(&k, "final", &rounds, sizeof rounds);
+  for (int i = 0; i < n; i++) tn_key_add(&k, "of", &list[i]->key, sizeof list[i]->key);
+  return tn_key_end(&k);
+}
+
+// A line "time id= median= lo= hi=", where id counts the finalists.
+static void apply_time(TnSearch *s, TnItem *const *list, int n, const TnMessage *m) {
+  int at = (int)tn_wire_get_int(m, "at", -2);
+  double us = tn_wire_get_real(m, "median", 0);
+  if (at == -1) s->found->reference_us = us;
+  if (at < 0 || at >= n || !(us > 0)) return;
+  list[at]->c->final_us = us;
+  list[at]->c->final_lo = tn_wire_get_real(m, "lo", us);
+  list[at]->c->final_hi = tn_wire_get_real(m, "hi", us);
+}
+
+static void apply_lines(TnSearch *s, TnItem *const *list, int n, const Buf *lines) {
+  const char *p = buf_str(lines);
+  for (size_t len; *p; p += len + (p[len] == '\n')) {
+    len = strcspn(p, "\n");
+    TnMessage m = tn_wire_parse(s->space->arena, p, len);
+    apply_time(s, list, n, &m);
+  }
+}
+
+/* ------------------------------------------------------------------ the round */
+
+static void need_builds(TnSearch *s, TnItem *const *list, int n) {
+  for (int k = 0; k < n; k++)
+    if (!list[k]->lib) tn_build_one(s, list[k]);
+  while (tn_pool_load(s->w->pool) && !tn_interrupted && !s->trouble) {
+    (void)tn_pool_wait(s->w->pool, NULL, 0, 500);
+    tn_take_builds(s);
+  }
+  tn_take_builds(s);
+}
+
+static bool need_lock(TnSearch *s) {
+  while (!tn_lock_try(&s->w->lock)) {
+    if (!s->waits)
+      fprintf(stderr, "tlc: another tuner has the GPU (%s): waiting\n", s->w->lock.path);
+    s->waits = true;
+    if (tn_interrupted) return false;
+    (void)poll(NULL, 0, 100);
+  }
+  return true;
+}
+
+// The next message but notes; false when none came in time, or the runner is gone.
+static bool next_answer(TnSearch *s, double seconds, TnMessage *m) {
+  double deadline = tn_now() + seconds;
+  while (tn_session_wait(&s->w->session, s->space->arena, deadline, m)) {
+    if (strcmp(m->verb, "note") && strcmp(m->verb, "started")) return true;
+    if (!strcmp(m->verb, "started")) deadline = tn_now() + tn_limit(s) + 10;
+  }
+  return false;
+}
+
+static bool send_and_hear(TnSearch *s, Buf *b, double seconds, TnMessage *m) {
+  tn_session_send(&s->w->session, b);
+  b->len = 0;
+  return next_answer(s, seconds, m);
+}
+
+static int index_of(TnItem *const *list, int n, int64_t id) {
+  for (int k = 0; k < n; k++)
+    if (list[k]->c->id == id) return k;
+  return id == -1 ? -1 : -2;
+}
+
+// Lines of times into `lines`. False: the runner lost its GPU, or hangs; *bad is then the one that
+// is to be left out, or NULL.
+static bool play(TnSearch *s, TnItem *const *list, int n, Buf *lines, const TnItem **bad) {
+  Buf b = {0};
+  TnMessage m;
+  bool ok = true;
+  *bad = NULL;
+  for (int k = 0; k < n && ok; k++) {
+    tn_candidate_message(s, list[k], "keep", &b);
+    ok = send_and_hear(s, &b, KEEP_S, &m) && !strcmp(m.verb, "kept");
+    if (!ok) *bad = list[k];
+  }
+  if (ok) {
+    tn_wire_verb(&b, "final");
+    tn_wire_int(&b, "rounds", ROUNDS);
+    tn_wire_end(&b);
+    ok = send_and_hear(s, &b, FINAL_S, &m);
+  }
+  while (ok && !strcmp(m.verb, "time")) {
+    tn_wire_verb(lines, "time");
+    tn_wire_int(lines, "at", index_of(list, n, tn_wire_get_int(&m, "id", -2)));
+    tn_wire_real(lines, "median", tn_wire_get_real(&m, "median", 0));
+    tn_wire_real(lines, "lo", tn_wire_get_real(&m, "lo", 0));
+    tn_wire_real(lines, "hi", tn_wire_get_real(&m, "hi", 0));
+    tn_wire_end(lines);
+    ok = next_answer(s, FINAL_S, &m);
+  }
+  buf_free(&b);
+  return ok && !strcmp(m.verb, "end");
+}
+
+static int without(TnItem **list, int n, const TnItem *bad) {
+  int m = 0;
+  for (int k = 0; k < n; k++)
+    if (list[k] != bad && list[k]->lib) list[m++] = list[k];
+  return m;
+}
+
+static void play_all(TnSearch *s, TnItem **list, int n, Buf *lines) {
+  need_builds(s, list, n);
+  n = without(list, n, NULL);
+  for (int attempt = 0; attempt < 3 && n && !tn_interrupted && !s->trouble; attempt++) {
+    const TnItem *bad;
+    if (!need_lock(s)) return;
+    tn_session_stop(&s->w->session, true, NULL);
+    if (!tn_workshop_restart(s->w)) return;
+    lines->len = 0;
+    if (play(s, list, n, lines, &bad)) return;
+    lines->len = 0;
+    if (bad) n = without(list, n, bad);
+  }
+  if (!tn_interrupted)
+    fprintf(stderr, "tlc: the final round failed: the ranking is that of the single runs\n");
+}
+
+static void choose_best(TnSearch *s) {
+  const TnCandidate *best = NULL;
+  for (int k = 0; k < s->n; k++) {
+    const TnCandidate *c = s->items[k].c;
+    if (c->state != TN_MEASURED || c->early) continue;
+    bool better =
+        !best || (c->final_us > 0 && (best->final_us == 0 || c->final_us < best->final_us));
+    if (best && !best->final_us && !c->final_us) better = c->median_us < best->median_us;
+    if (better) best = c;
+  }
+  s->found->best = best ? best->id : -1;
+}
+
+void tn_final(TnSearch *s) {
+  TnItem *list[FINALISTS], *all[FINALISTS];
+  int n = choose(s, list);
+  TnHash key = final_key(list, n);
+  Buf lines = {0};
+  memcpy(all, list, sizeof all);
+  if (n && !tn_db_get(s->w->db, &key, &lines)) {
+    play_all(s, list, n, &lines);
+    if (lines.len && without(all, n, NULL) == n) tn_db_put(s->w->db, &key, lines.data, lines.len);
+  }
+  apply_lines(s, all, n, &lines);
+  buf_free(&lines);
+  choose_best(s);
+}

@@ -1,0 +1,119 @@
+// Results of candidates: their keys, what the cache holds of them, what the runner answered.
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "tuner/internal.h"
+#include "tuner/search.h"
+
+// The version of what is done with a candidate: checks and timing. A change makes old results void.
+static const char method[] = "1";
+
+static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
+  for (int i = 0; i < list->len; i++) {
+    tn_key_text(k, what, list->data[i].name);
+    tn_key_text(k, what, list->data[i].value);
+  }
+}
+
+static void add_number(TnKey *k, const char *name, double value) {
+  tn_key_add(k, name, &value, sizeof value);
+}
+
+TnHash tn_item_key(const TnSearch *s, const TnCandidate *c) {
+  const Options *o = s->w->options;
+  const TnSpace *space = s->space;
+  TnKey k;
+  tn_key_begin(&k);
+  tn_key_text(&k, "method", method);
+  tn_key_text(&k, "tlc", tlc_version);
+  tn_key_text(&k, "code", tn_code(c->text));
+  tn_key_text(&k, "gpu", s->w->gpu);
+  tn_key_text(&k, "arch", s->w->arch);
+  add_number(&k, "driver", s->w->driver);
+  tn_key_text(&k, "nvcc", s->w->nvcc);
+  add_bindings(&k, "size", &c->sizes);
+  add_number(&k, "seed", (double)o->seed);
+  add_number(&k, "integers", o->integers);
+  for (int i = 0; i < o->in.len; i++) {
+    tn_key_text(&k, "in", o->in.data[i].key);
+    tn_key_text(&k, "in", o->in.data[i].value);
+  }
+  add_number(&k, "rtol", o->rtol);
+  add_number(&k, "atol", o->atol);
+  tn_key_text(&k, "declared rtol", space->rtol);
+  tn_key_text(&k, "declared atol", space->atol);
+  add_number(&k, "cold", o->cold_l2);
+  add_number(&k, "warmup", o->tune.warmup);
+  add_number(&k, "rep", o->tune.rep);
+  tn_key_text(&k, "declared warmup", space->warmup);
+  tn_key_text(&k, "declared rep", space->rep);
+  add_number(&k, "limit", tn_limit(s));
+  return tn_key_end(&k);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+typedef struct {
+  const char *verb;
+  TnState state;
+} Outcome;
+
+static const Outcome outcomes[] = {
+    {"measured", TN_MEASURED}, {"wrong", TN_WRONG}, {"failed", TN_FAULTED},
+    {"fault", TN_FAULTED},     {"hung", TN_HUNG},   {"build", TN_BUILD_FAILED},
+};
+
+static const Outcome *outcome_of(const TnMessage *m) {
+  for (size_t i = 0; i < LEN(outcomes); i++)
+    if (!strcmp(m->verb, outcomes[i].verb)) return &outcomes[i];
+  return NULL;
+}
+
+static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
+  const Outcome *o = outcome_of(m);
+  const char *text = tn_wire_get(m, "text");
+  if (!o) return false;
+  TnCandidate *c = i->c;
+  c->state = o->state;
+  c->reason = o->state == TN_MEASURED ? NULL : arena_str(s->space->arena, text ? text : m->verb);
+  c->median_us = tn_wire_get_real(m, "median", 0);
+  c->mean_us = tn_wire_get_real(m, "mean", 0);
+  c->min_us = tn_wire_get_real(m, "min", 0);
+  c->early = tn_wire_get_int(m, "early", 0) != 0;
+  if (o->state == TN_MEASURED && !(c->median_us > 0)) return false;
+  i->phase = TN_DONE;
+  s->done++;
+  s->found->failed += o->state != TN_MEASURED;
+  if (o->state == TN_MEASURED && !c->early && (s->best_us == 0 || c->median_us < s->best_us))
+    s->best_us = c->median_us;
+  return true;
+}
+
+bool tn_recall(TnSearch *s, TnItem *i) {
+  Buf b = {0};
+  bool found = tn_db_get(s->w->db, &i->key, &b);
+  if (found) {
+    TnMessage m = tn_wire_parse(s->space->arena, b.data, b.len);
+    found = apply(s, i, &m);
+    s->found->cached += found;
+  }
+  buf_free(&b);
+  return found;
+}
+
+void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
+  if (!apply(s, i, m)) {
+    TnMessage odd = {.verb = "fault"};
+    vec_push(s->space->arena, &odd.fields, (TnField){"text", "the runner's answer is none"});
+    apply(s, i, &odd);
+    return;
+  }
+  s->found->measured += i->c->state == TN_MEASURED;
+  if (!keep) return;
+  Buf b = {0};
+  tn_wire_verb(&b, m->verb);
+  for (int k = 0; k < m->fields.len; k++)
+    tn_wire_text(&b, m->fields.data[k].name, m->fields.data[k].value);
+  tn_db_put(s->w->db, &i->key, b.data, b.len);
+  buf_free(&b);
+}

@@ -1,0 +1,95 @@
+// --tune on a GPU: one search for each size asked for, then what was found.
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/internal.h"
+#include "tuner/results.h"
+
+enum { SHOWN = 20 };
+
+typedef struct {
+  const char *name; // of --sweep's parameter; NULL: no sweep
+  const char *rest; // its values that are left
+} Sweep;
+
+static Sweep sweep_of(Arena *a, const Options *o) {
+  EvBinding axis = {0};
+  if (o->tune.sweep) tn_axis(a, "--sweep", o->tune.sweep, &axis);
+  return (Sweep){axis.name, axis.value};
+}
+
+static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept, TnResults *list) {
+  Arena *a = w->arena;
+  TnSpace *s = NEW(a, TnSpace);
+  TnResult r = {.space = s, .swept = swept, .gpu = w->gpu, .found = {.best = -1}};
+  int status = tn_prepare(w->options, sizes, s);
+  if (!status) status = tn_search(w, s, &r.found);
+  if (status) return status;
+  int shown = w->options->tune.topk > 0 ? w->options->tune.topk : SHOWN;
+  tn_failures(s, stdout);
+  tn_table(s, shown, stdout);
+  tn_print_result(&r);
+  fflush(stdout);
+  vec_push(a, list, r);
+  return EXIT_OK;
+}
+
+static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
+  if (!sweep->name) return search_one(w, NULL, NULL, list);
+  const char *rest = sweep->rest, *value;
+  while ((value = tn_next_value(w->arena, &rest, ','))) {
+    TnBindings sizes = {0};
+    vec_push(w->arena, &sizes, (EvBinding){sweep->name, value});
+    printf("\n%s = %s\n", sweep->name, value);
+    int status = search_one(w, &sizes, value, list);
+    if (status) return status;
+  }
+  tn_print_sweep(list, sweep->name);
+  return EXIT_OK;
+}
+
+// What of it goes into files. Also what an interrupted or failed sweep had found so far.
+static int write_all(const Options *o, const TnResults *list, const Sweep *sweep, int status) {
+  if (list->len && o->tune.save) {
+    int saved = tn_save(list, o->tune.save);
+    if (!status) status = saved;
+  }
+  if (list->len && o->tune.report) {
+    int reported = tn_report(list, o->tune.report, sweep->name);
+    if (!status) status = reported;
+  }
+  if (status || !list->len) return status;
+  const TnResult *last = &list->data[list->len - 1];
+  if (!tn_best(last)) {
+    fprintf(stderr, "tlc: --tune: no candidate could be measured\n");
+    return EXIT_WRONG_PROGRAM;
+  }
+  return o->output ? tn_write_winner(last, o->output) : EXIT_OK;
+}
+
+int tn_clear_cache(void) { return tn_db_clear(&(TnDbOptions){0}); }
+
+int tn_measure(const Options *given) {
+  Options copy = *given, *o = &copy;
+  TnWorkshop w;
+  TnResults list = {0};
+  Sweep sweep = sweep_of(o->arena, o);
+  if (sweep.name && o->output) {
+    fprintf(stderr, "tlc: -o holds one winner, --sweep finds several: --save keeps them all\n");
+    return EXIT_USAGE;
+  }
+  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
+  if (o->tune.clear_cache && tn_clear_cache())
+    fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
+  int status = tn_workshop_open(&w, o, o->arena);
+  if (status) {
+    tn_workshop_close(&w);
+    return status;
+  }
+  if (!strcmp(o->arch, "native")) o->arch = job_newest_target(w.sm)->name;
+  status = search_all(&w, &sweep, &list);
+  status = write_all(o, &list, &sweep, status);
+  tn_workshop_close(&w);
+  return status;
+}

@@ -1,0 +1,122 @@
+// The runner process: reads messages, has them carried out, answers. Its stdout is the tuner's;
+// what libraries and kernels print goes to stderr. SPDX-License-Identifier: MIT
+#include "tuner/runner.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+  FILE *to;
+  RtGpu *gpu;
+  TnTrials *trials;
+} Runner;
+
+static void answer(Runner *r, Buf *b) {
+  tn_wire_end(b);
+  fwrite(b->data, 1, b->len, r->to);
+  fflush(r->to);
+  buf_free(b);
+}
+
+static void answer_text(Runner *r, const char *verb, const char *text) {
+  Buf b = {0};
+  tn_wire_verb(&b, verb);
+  if (text) tn_wire_text(&b, "text", text);
+  answer(r, &b);
+}
+
+static void started(void *ctx) { answer_text(ctx, "started", NULL); }
+
+// After a fault the context is lost: nothing may wait for the GPU again, exit handlers neither.
+static void answer_verdict(Runner *r, TnVerdict v, const Buf *why) {
+  static const char *const verbs[] = {"ok", "wrong", "failed", "fault", "hung"};
+  answer_text(r, verbs[v], buf_str(why));
+  if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) _exit(0);
+}
+
+static void hello(Runner *r, const Options *o) {
+  Buf b = {0}, err = {0};
+  bool was_busy = tn_gpu_busy(&err);
+  const char *busy = was_busy ? arena_str(o->arena, buf_str(&err)) : NULL;
+  err.len = 0;
+  if (!r->gpu && rt_gpu_open(0, &r->gpu, &err) != RT_OK) {
+    answer_text(r, "missing", buf_str(&err));
+    buf_free(&err);
+    return;
+  }
+  r->trials = tn_trials_new(o, r->gpu);
+  const RtGpuInfo *i = rt_gpu_info(r->gpu);
+  tn_wire_verb(&b, "gpu");
+  tn_wire_text(&b, "name", i->name);
+  tn_wire_text(&b, "arch", i->arch);
+  tn_wire_int(&b, "sm", i->sm);
+  tn_wire_int(&b, "driver", i->driver);
+  if (busy) tn_wire_text(&b, "busy", busy);
+  answer(r, &b);
+  buf_free(&err);
+}
+
+static void try_one(Runner *r, const TnMessage *m, bool keep) {
+  Buf why = {0}, b = {0};
+  RtSamples s = {0};
+  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &why);
+  if (v != TN_TRIAL_OK) {
+    answer_verdict(r, v, &why);
+  } else if (keep) {
+    answer_text(r, "kept", NULL);
+  } else {
+    tn_wire_verb(&b, "measured");
+    tn_wire_real(&b, "median", s.median_us);
+    tn_wire_real(&b, "mean", s.mean_us);
+    tn_wire_real(&b, "min", s.min_us);
+    tn_wire_real(&b, "max", s.max_us);
+    tn_wire_int(&b, "launches", s.launches);
+    tn_wire_int(&b, "early", s.early);
+    answer(r, &b);
+  }
+  buf_free(&why);
+}
+
+static void final_round(Runner *r, const TnMessage *m) {
+  int ids[TN_MOST_KEPT + 1], n;
+  RtTiming time[TN_MOST_KEPT + 1];
+  Buf why = {0};
+  int rounds = (int)tn_wire_get_int(m, "rounds", 7);
+  TnVerdict v = tn_trial_final(r->trials, rounds, ids, time, &n, &why);
+  for (int i = 0; i < n && v == TN_TRIAL_OK; i++) {
+    Buf b = {0};
+    tn_wire_verb(&b, "time");
+    tn_wire_int(&b, "id", ids[i]);
+    tn_wire_real(&b, "median", time[i].us);
+    tn_wire_real(&b, "lo", time[i].us_lo);
+    tn_wire_real(&b, "hi", time[i].us_hi);
+    answer(r, &b);
+  }
+  if (v == TN_TRIAL_OK) answer_text(r, "end", NULL);
+  else answer_verdict(r, v, &why);
+  buf_free(&why);
+}
+
+int tn_runner(const Options *o) {
+  Runner r = {0};
+  int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (fd < 0 || !(r.to = fdopen(fd, "w")) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    fatal("the runner's stdout:");
+  char *line = NULL;
+  size_t cap = 0;
+  for (ssize_t n; (n = getline(&line, &cap, stdin)) > 0;) {
+    Arena *a = arena_new();
+    TnMessage m = tn_wire_parse(a, line, (size_t)n - (line[n - 1] == '\n'));
+    if (!strcmp(m.verb, "hello")) hello(&r, o);
+    else if (!r.trials) answer_text(&r, "failed", "no GPU was opened");
+    else if (!strcmp(m.verb, "try")) try_one(&r, &m, false);
+    else if (!strcmp(m.verb, "keep")) try_one(&r, &m, true);
+    else if (!strcmp(m.verb, "final")) final_round(&r, &m);
+    else answer_text(&r, "failed", "unknown message");
+    arena_free(a);
+  }
+  free(line);
+  _exit(0); // candidates' libraries may have exit handlers of their own
+}

@@ -1,0 +1,66 @@
+// tuner/runner: the process that loads, checks and times candidates (protocol: wire.h). A fault or
+// a hang of a candidate is this process's end, not the tuner's.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_TUNER_RUNNER_H
+#define TLC_TUNER_RUNNER_H
+
+#include "driver/device.h"
+#include "tuner/tuner.h"
+#include "tuner/wire.h"
+
+/* reference.c: what outputs are compared with */
+
+// Some elements of one output.
+typedef struct {
+  int param;
+  int64_t n;
+  int64_t *at;        // their indices
+  const void *want;   // n elements of the output's type, packed
+  const float *bound; // n, absolute errors allowed; NULL for types that are exact
+} TnSamples;
+
+typedef struct {
+  VEC(TnSamples) outputs;
+  double seconds; // that it took
+} TnReference;
+
+// By the oracle, of all blocks or of some (about `limit` seconds). False after messages to `d`.
+bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, Diags *d,
+                  TnReference *out);
+
+typedef struct {
+  double rtol, atol; // < 0: the reference's bounds
+  double mismatch;   // share of the elements that may be beyond them
+} TnTolerance;
+
+// Compares the samples of one output; false: `why` says where they differ.
+bool tn_agrees(const TnSamples *s, const RtArray *shape, const void *got, const TnTolerance *t,
+               Buf *why);
+
+/* trial.c: candidates on the GPU, with one set of inputs for all */
+
+typedef struct TnTrials TnTrials;
+
+typedef enum {
+  TN_TRIAL_OK,
+  TN_TRIAL_WRONG,
+  TN_TRIAL_FAILED,
+  TN_TRIAL_FAULT,
+  TN_TRIAL_HUNG
+} TnVerdict;
+
+TnTrials *tn_trials_new(const Options *o, RtGpu *gpu);
+// Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
+// `started` is called before its first launch.
+TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
+                   RtSamples *out, Buf *why);
+// The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
+TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
+enum { TN_MOST_KEPT = 16 };
+
+/* busy.c */
+
+// What else uses the GPU, as NVIDIA's management library tells; false: nothing, or not known.
+bool tn_gpu_busy(Buf *out);
+
+#endif

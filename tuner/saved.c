@@ -1,0 +1,219 @@
+// --save: winners by kernel, target and sizes, in a file that people read and commit. An entry with
+// the same kernel, target and sizes is replaced; the others stay.
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/json.h"
+#include "runtime/runtime.h"
+#include "tuner/internal.h"
+#include "tuner/results.h"
+
+typedef struct {
+  const char *key;  // kernel, target and sizes: what it replaces
+  const char *text; // the entry, JSON on some lines
+} Entry;
+
+typedef VEC(Entry) Entries;
+
+uint64_t tn_source_hash(Arena *a, const char *text, size_t len) {
+  Sources *sources = src_new(a);
+  Diags *diags = diag_new(a, sources, (DiagOptions){0});
+  AstModule *m = ast_parse(a, diags, src_add(sources, "source", text, len));
+  Buf b = {0};
+  if (m) ast_print(m, &b);
+  uint64_t h = hash_bytes(buf_str(&b), b.len, 0);
+  buf_free(&b);
+  return h;
+}
+
+/* ------------------------------------------------------------------ what is there */
+
+static void put_json(Buf *b, const AstExpr *e) {
+  switch (e->kind) {
+  case AST_STR: rt_json_string(b, e->str.data); break;
+  case AST_INT:
+  case AST_FLOAT: buf_puts(b, e->num.text); break;
+  case AST_NAME: buf_puts(b, e->name); break;
+  case AST_UNARY:
+    buf_putc(b, '-');
+    put_json(b, e->unary.operand);
+    break;
+  case AST_LIST:
+    for (int i = 0; i < e->items.len; i++) {
+      buf_puts(b, i ? ", " : "[");
+      put_json(b, e->items.data[i]);
+    }
+    buf_puts(b, e->items.len ? "]" : "[]");
+    break;
+  case AST_DICT:
+    for (int i = 0; i < e->dict.len; i++) {
+      buf_puts(b, i ? ", " : "{");
+      put_json(b, e->dict.data[i].key);
+      buf_puts(b, ": ");
+      put_json(b, e->dict.data[i].value);
+    }
+    buf_puts(b, e->dict.len ? "}" : "{}");
+    break;
+  default: buf_puts(b, "null"); break;
+  }
+}
+
+static const char *member_text(Arena *a, const AstExpr *e, const char *name) {
+  const AstExpr *m = json_member(e, name);
+  Buf b = {0};
+  if (m) put_json(&b, m);
+  const char *text = arena_str(a, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
+// The members of an entry, some a line; the order is that of the file.
+static const char *entry_text(Arena *a, const AstExpr *e) {
+  Buf b = {0};
+  for (int i = 0; i < e->dict.len; i++) {
+    const AstExpr *key = e->dict.data[i].key;
+    static const char *const breaks[] = {"config", "latency_ms", "predicted_ms", NULL};
+    const char *sep = i ? ", " : "{";
+    for (int k = 0; breaks[k]; k++)
+      if (i && !strcmp(key->str.data, breaks[k])) sep = ",\n   ";
+    buf_puts(&b, sep);
+    put_json(&b, key);
+    buf_puts(&b, ": ");
+    put_json(&b, e->dict.data[i].value);
+  }
+  buf_putc(&b, '}');
+  const char *text = arena_str(a, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
+static Entries read_entries(Arena *a, const char *path) {
+  Entries list = {0};
+  if (access(path, F_OK)) return list;
+  Json j = json_read(a, "--save", path);
+  const AstExpr *root = json_object(&j, j.root, "it is no tuning file");
+  const AstExpr *entries = json_member(root, "entries");
+  if (!entries || entries->kind != AST_LIST) json_bad(&j, "it is no tuning file: no \"entries\"");
+  for (int i = 0; i < entries->items.len; i++) {
+    const AstExpr *e = json_object(&j, entries->items.data[i], "an entry is no object");
+    const char *key = arena_printf(a, "%s %s %s", member_text(a, e, "kernel"),
+                                   member_text(a, e, "arch"), member_text(a, e, "sizes"));
+    vec_push(a, &list, (Entry){key, entry_text(a, e)});
+  }
+  return list;
+}
+
+void tn_save_check(Arena *a, const char *path) {
+  (void)read_entries(a, path);
+  const char *slash = strrchr(path, '/');
+  const char *folder = slash ? arena_printf(a, "%.*s/", (int)(slash - path), path) : ".";
+  if (access(folder, W_OK) == 0) return;
+  fprintf(stderr, "tlc: --save %s: %s\n", path, strerror(errno));
+  exit(EXIT_MACHINE);
+}
+
+/* ------------------------------------------------------------------ what is added */
+
+static void put_bindings(Buf *b, const TnBindings *list) {
+  buf_putc(b, '{');
+  for (int i = 0; i < list->len; i++) {
+    if (i) buf_puts(b, ", ");
+    rt_json_string(b, list->data[i].name);
+    buf_puts(b, ": ");
+    drv_json_value(list->data[i].value, b);
+  }
+  buf_putc(b, '}');
+}
+
+// What the winner was tuned for: the kernel's parameters but the tuned ones, by -p or by default.
+static TnBindings tuned_for(Arena *a, const TnSpace *s, const TnCandidate *c) {
+  TnBindings list = {0};
+  TnCandidate plain = {.sizes = c->sizes};
+  Options o = tn_options(a, s, &plain);
+  Job j = {.arena = a, .sources = src_new(a)};
+  j.diags = diag_new(a, j.sources, (DiagOptions){0});
+  EvResult r = {0};
+  if (!job_open(&j, &o)) return c->sizes;
+  job_target(&j, &o);
+  EvOptions e = job_eval(&j, &o);
+  e.list = true;
+  (void)ev_compile(&e, &r);
+  for (int i = 0; r.entries.len == 1 && i < r.entries.data[0].params.len; i++) {
+    const EvParamInfo *p = &r.entries.data[0].params.data[i];
+    if (p->value && !tn_binds(&c->bindings, p->name))
+      vec_push(a, &list, (EvBinding){p->name, p->value});
+  }
+  for (int i = 0; i < c->sizes.len; i++) // of T.dynamic sizes, which are no parameters
+    if (!tn_binds(&list, c->sizes.data[i].name)) vec_push(a, &list, c->sizes.data[i]);
+  return list;
+}
+
+static Entry make_entry(Arena *a, const TnResult *r) {
+  const TnSpace *s = r->space;
+  const TnCandidate *c = tn_best(r);
+  Buf sizes = {0}, b = {0};
+  size_t len = 0;
+  const char *text = file_read(a, s->options->input, &len);
+  double us = tn_best_us(c);
+  TnBindings known = tuned_for(a, s, c);
+  put_bindings(&sizes, &known);
+  buf_puts(&b, "{\"kernel\": ");
+  rt_json_string(&b, s->entry);
+  buf_printf(&b, ", \"arch\": \"%s\", \"sizes\": %s", s->target->name, buf_str(&sizes));
+  buf_puts(&b, ",\n   \"config\": ");
+  put_bindings(&b, &c->bindings);
+  if (c->flags.len) {
+    buf_puts(&b, ", \"flags\": ");
+    put_bindings(&b, &c->flags);
+  }
+  buf_printf(&b, ",\n   \"%s\": %.4g", r->gpu ? "latency_ms" : "predicted_ms", 1e-3 * us);
+  if (c->model.flops > 0) buf_printf(&b, ", \"tflops\": %.4g", c->model.flops / us * 1e-6);
+  if (r->found.reference_us > 0)
+    buf_printf(&b, ", \"reference_ms\": %.4g", 1e-3 * r->found.reference_us);
+  if (r->gpu) {
+    buf_puts(&b, ", \"gpu\": ");
+    rt_json_string(&b, r->gpu);
+  }
+  buf_printf(&b, ", \"tlc\": \"%s\", \"source\": \"%016llx\"}", tlc_version,
+             (unsigned long long)tn_source_hash(a, text ? text : "", len));
+  Entry e = {arena_printf(a, "\"%s\" \"%s\" %s", s->entry, s->target->name, buf_str(&sizes)),
+             arena_str(a, buf_str(&b))};
+  buf_free(&sizes);
+  buf_free(&b);
+  return e;
+}
+
+// Digit runs by their numbers: K=512 before K=4096.
+static int by_key(const void *pa, const void *pb) {
+  return strverscmp(((const Entry *)pa)->key, ((const Entry *)pb)->key);
+}
+
+int tn_save(const TnResults *results, const char *path) {
+  Arena *a = arena_new();
+  Entries list = read_entries(a, path);
+  for (int i = 0; i < results->len; i++) {
+    if (!tn_best(&results->data[i])) continue;
+    Entry e = make_entry(a, &results->data[i]);
+    int at = 0;
+    while (at < list.len && strcmp(list.data[at].key, e.key)) at++;
+    if (at == list.len) vec_push(a, &list, e);
+    list.data[at] = e;
+  }
+  qsort(list.data, (size_t)list.len, sizeof *list.data, by_key);
+  Buf b = {0};
+  buf_puts(&b, "{\"format\": \"tlc tuning 1\",\n \"entries\": [\n");
+  for (int i = 0; i < list.len; i++)
+    buf_printf(&b, "  %s%s\n", list.data[i].text, i + 1 < list.len ? "," : "");
+  buf_puts(&b, " ]}\n");
+  int status = EXIT_OK;
+  if (file_write(path, b.data, b.len)) {
+    fprintf(stderr, "tlc: cannot write %s: %s\n", path, strerror(errno));
+    status = EXIT_MACHINE;
+  }
+  buf_free(&b);
+  arena_free(a);
+  return status;
+}

@@ -1,0 +1,293 @@
+// The search: one loop that starts compilers, hands what they built to the runner, and keeps what
+// it answers. Nothing in it waits for one thing alone.
+// SPDX-License-Identifier: MIT
+#include "tuner/search.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_LIMIT_S = 100, SETUP_S = 600, SLACK_S = 2, DEFAULT_WARMUP = 25, DEFAULT_REP = 100 };
+#define HOPELESS 2.0                  // times the best: not worth more launches
+#define FILE_LIMIT ((int64_t)2 << 30) // bytes of one file that a compiler writes
+#define DECLARED(text, otherwise) ((text) ? atof(text) : (otherwise))
+
+double tn_limit(const TnSearch *s) {
+  double own = s->w->options->tune.timeout;
+  return own > 0 ? own : DECLARED(s->space->timeout, DEFAULT_LIMIT_S);
+}
+
+static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *text, bool keep) {
+  TnMessage m = {.verb = verb};
+  vec_push(s->space->arena, &m.fields, (TnField){"text", text});
+  tn_decide(s, i, &m, keep);
+}
+
+/* ------------------------------------------------------------------ building */
+
+// The compiler's command for a candidate, or its result where the cache of builds has it.
+static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
+  TnProgram p;
+  Arena *a = arena_new();
+  Buf text = {0};
+  RtStatus r = RT_FAILED;
+  if (tn_program_open(&p, s->space, i->c, why)) {
+    RtSource source = tn_program_source(&p, a);
+    source.build = (RtBuild){.name = source.symbol, .text = i->c->text, .len = i->c->len};
+    rt_kernel_text(&source, &text);
+    source.build.text = text.data;
+    source.build.len = text.len;
+    source.build.arch = s->w->arch;
+    source.build.kind = RT_SHARED;
+    r = rt_build_plan(s->space->arena, &source.build, &i->plan, why);
+  }
+  tn_program_close(&p);
+  buf_free(&text);
+  arena_free(a);
+  return r;
+}
+
+bool tn_build_one(TnSearch *s, TnItem *i) {
+  Buf why = {0};
+  RtStatus r = plan(s, i, &why);
+  if (r == RT_MISSING) s->trouble = arena_str(s->space->arena, buf_str(&why));
+  else if (r != RT_OK) decide_text(s, i, "build", arena_str(s->space->arena, buf_str(&why)), false);
+  buf_free(&why);
+  if (r != RT_OK) return false;
+  i->lib = i->plan.path;
+  i->phase = i->lib ? TN_READY : TN_BUILDING;
+  if (i->lib) return true;
+  TnCommand c = {.argv = i->plan.argv,
+                 .folder = i->plan.folder,
+                 .timeout = tn_limit(s),
+                 .file_limit = FILE_LIMIT};
+  tn_pool_add(s->w->pool, &c, (int)(i - s->items));
+  return true;
+}
+
+// The first lines of what the compiler said that name an error, else the last ones.
+static const char *error_of(Arena *a, const Buf *said) {
+  const char *text = buf_str(said), *at = strstr(text, "error");
+  while (at && at > text && at[-1] != '\n') at--;
+  if (!at) at = said->len > 300 ? text + said->len - 300 : text;
+  size_t n = strcspn(at, "\n");
+  return arena_strn(a, at, n < 300 ? n : 300);
+}
+
+static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
+  Arena *a = s->space->arena;
+  Buf why = {0};
+  bool good = r->end == TN_EXITED && r->code == 0;
+  s->found->build_s += r->seconds;
+  if (rt_build_done(a, &i->plan, good, &why) == RT_OK) {
+    i->lib = i->plan.path;
+    i->phase = TN_READY;
+    return;
+  }
+  if (!good) {
+    buf_puts(&why, "nvcc: ");
+    tn_end_text(r->end, r->code, tn_limit(s), &why);
+    if (r->said.len) buf_printf(&why, ": %s", error_of(a, &r->said));
+  }
+  // A full disk or a killed process says nothing of the candidate: only its own end is kept.
+  bool own = (r->end == TN_EXITED && r->code && !strstr(buf_str(&r->said), "No space left")) ||
+             r->end == TN_TIMED_OUT;
+  decide_text(s, i, "build", arena_str(a, buf_str(&why)), own && !good);
+  buf_free(&why);
+}
+
+void tn_take_builds(TnSearch *s) {
+  TnJobResult r;
+  while (tn_pool_take(s->w->pool, &r)) {
+    built(s, &s->items[r.tag], &r);
+    buf_free(&r.said);
+  }
+}
+
+static void start_builds(TnSearch *s) {
+  int most = 2 * tn_pool_jobs(s->w->options->tune.jobs);
+  for (int k = 0; k < s->n && !s->trouble; k++) {
+    if (tn_pool_load(s->w->pool) >= most) return;
+    if (s->items[k].phase == TN_WAITING) tn_build_one(s, &s->items[k]);
+  }
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void put_bindings(Buf *b, char kind, const TnBindings *list) {
+  char name[256];
+  for (int i = 0; i < list->len; i++) {
+    snprintf(name, sizeof name, "%c.%s", kind, list->data[i].name);
+    tn_wire_text(b, name, list->data[i].value);
+  }
+}
+
+void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b) {
+  const TnOptions *o = &s->w->options->tune;
+  const TnSpace *space = s->space;
+  tn_wire_verb(b, verb);
+  tn_wire_int(b, "id", i->c->id);
+  tn_wire_text(b, "lib", i->lib);
+  tn_wire_text(b, "entry", space->entry);
+  tn_wire_text(b, "arch", space->target->name);
+  tn_wire_real(b, "limit", tn_limit(s));
+  tn_wire_int(b, "warmup",
+              o->warmup >= 0 ? o->warmup : (int)DECLARED(space->warmup, DEFAULT_WARMUP));
+  tn_wire_int(b, "rep", o->rep >= 0 ? o->rep : (int)DECLARED(space->rep, DEFAULT_REP));
+  if (space->rtol) tn_wire_text(b, "rtol", space->rtol);
+  if (space->atol) tn_wire_text(b, "atol", space->atol);
+  if (s->best_us > 0) tn_wire_real(b, "stop", HOPELESS * s->best_us);
+  put_bindings(b, 's', &i->c->sizes);
+  put_bindings(b, 'b', &i->c->bindings);
+  put_bindings(b, 'f', &i->c->flags);
+  tn_wire_end(b);
+}
+
+static void start_run(TnSearch *s) {
+  if (s->running) return;
+  TnItem *next = NULL;
+  for (int k = 0; k < s->n && !next; k++)
+    if (s->items[k].phase == TN_READY) next = &s->items[k];
+  if (!next) return;
+  if (!tn_lock_try(&s->w->lock)) {
+    if (!s->waits)
+      fprintf(stderr, "tlc: another tuner has the GPU (%s): waiting\n", s->w->lock.path);
+    s->waits = true;
+    return;
+  }
+  s->waits = false;
+  if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
+    s->trouble = "the runner does not start again";
+    return;
+  }
+  Buf b = {0};
+  tn_candidate_message(s, next, "try", &b);
+  tn_session_send(&s->w->session, &b);
+  buf_free(&b);
+  s->w->session.trials++;
+  s->running = next;
+  s->started = false;
+  next->phase = TN_RUNNING;
+  next->tries++;
+  s->sent = tn_now();
+  s->deadline = s->sent + SETUP_S;
+}
+
+static void end_run(TnSearch *s) {
+  s->found->run_s += tn_now() - s->sent;
+  s->running = NULL;
+}
+
+// An answer that ends the trial. A wrong result is believed of a runner that has had no other
+// candidate: an earlier one might have written into the inputs.
+static void answered(TnSearch *s, const TnMessage *m) {
+  TnItem *i = s->running;
+  end_run(s);
+  bool lost = !strcmp(m->verb, "fault") || !strcmp(m->verb, "hung");
+  if (!strcmp(m->verb, "wrong") && s->w->session.trials > 1) {
+    tn_session_stop(&s->w->session, true, NULL);
+    i->phase = TN_READY;
+    return;
+  }
+  if (lost) tn_session_stop(&s->w->session, true, NULL);
+  tn_decide(s, i, m, true);
+}
+
+static void runner_died(TnSearch *s) {
+  Buf how = {0};
+  tn_session_stop(&s->w->session, true, &how);
+  if (s->running) {
+    TnItem *i = s->running;
+    end_run(s);
+    const char *text = arena_printf(s->space->arena, "the runner ended: %s", buf_str(&how));
+    decide_text(s, i, "fault", text, true);
+  }
+  buf_free(&how);
+}
+
+static void hear(TnSearch *s, bool readable) {
+  TnMessage m;
+  bool open = !readable || tn_session_read(&s->w->session);
+  while (s->w->session.alive && tn_session_next(&s->w->session, s->space->arena, &m)) {
+    if (!s->running || !strcmp(m.verb, "note")) continue;
+    if (!strcmp(m.verb, "started")) {
+      s->started = true;
+      s->deadline = tn_now() + tn_limit(s) + SLACK_S;
+    } else {
+      answered(s, &m);
+    }
+  }
+  if (s->w->session.alive && !open) runner_died(s);
+}
+
+static void check_deadline(TnSearch *s) {
+  if (!s->running || tn_now() < s->deadline) return;
+  TnItem *i = s->running;
+  end_run(s);
+  tn_session_stop(&s->w->session, false, NULL);
+  const char *text = s->started ? arena_printf(s->space->arena, "no end within %g s", tn_limit(s))
+                                : arena_printf(s->space->arena, "not started within %d s", SETUP_S);
+  decide_text(s, i, "hung", text, true);
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static void step(TnSearch *s) {
+  start_builds(s);
+  start_run(s);
+  struct pollfd f = {.fd = s->w->session.alive ? s->w->session.child.output : -1, .events = POLLIN};
+  int ms = s->waits ? 100 : 500;
+  double left = s->running ? s->deadline - tn_now() : 1;
+  if (left < 1e-3 * ms) ms = left > 0 ? (int)(1e3 * left) + 1 : 0;
+  for (int k = 0; k < s->n && !s->running && !s->waits; k++)
+    if (s->items[k].phase == TN_READY) ms = 0;
+  if (!tn_pool_wait(s->w->pool, &f, 1, ms) && errno != EINTR) fatal("waiting for the compilers:");
+  tn_take_builds(s);
+  hear(s, f.revents != 0);
+  check_deadline(s);
+  tn_progress(s, false);
+}
+
+static void gather(TnSearch *s) {
+  int *order = NEWN(s->space->arena, int, s->space->all.len + 1);
+  int n = tn_rank(s->space, order);
+  s->items = NEWN(s->space->arena, TnItem, n + 1);
+  for (int k = 0; k < n; k++) {
+    TnCandidate *c = &s->space->all.data[order[k]];
+    if (c->state != TN_QUEUED) continue;
+    TnItem *i = &s->items[s->n++];
+    *i = (TnItem){.c = c, .key = tn_item_key(s, c)};
+  }
+  for (int k = 0; k < s->n; k++) tn_recall(s, &s->items[k]);
+}
+
+// Drafts of builds that were under way.
+static void drop_builds(TnSearch *s) {
+  tn_pool_free(s->w->pool);
+  s->w->pool = NULL;
+  for (int k = 0; k < s->n; k++) {
+    if (s->items[k].phase != TN_BUILDING) continue;
+    Buf none = {0};
+    rt_build_done(s->space->arena, &s->items[k].plan, false, &none);
+    buf_free(&none);
+  }
+}
+
+int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
+  *out = (TnFound){.best = -1};
+  TnSearch s = {.w = w, .space = space, .found = out, .begin = tn_now()};
+  gather(&s);
+  while (s.done < s.n && !s.trouble && !tn_interrupted) step(&s);
+  tn_progress(&s, true);
+  if (!s.trouble && !tn_interrupted) tn_final(&s);
+  if (tn_interrupted || s.trouble) drop_builds(&s);
+  out->interrupted = tn_interrupted != 0;
+  out->seconds = tn_now() - s.begin;
+  if (tn_interrupted) {
+    fprintf(stderr, "tlc: interrupted: %d of %d candidates are known%s\n", s.done, s.n,
+            tn_db_works(w->db) ? "; the same command goes on from there" : "");
+    return 128 + tn_interrupted;
+  }
+  if (s.trouble) fprintf(stderr, "tlc: %s\n", s.trouble);
+  return s.trouble ? EXIT_MACHINE : EXIT_OK;
+}

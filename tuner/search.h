@@ -1,0 +1,107 @@
+// tuner/search: candidates built by the pool, then checked and timed by the runner, one by one.
+// SPDX-License-Identifier: MIT
+#ifndef TLC_TUNER_SEARCH_H
+#define TLC_TUNER_SEARCH_H
+
+#include <signal.h>
+
+#include "driver/driver.h"
+#include "runtime/runtime.h"
+#include "tuner/db.h"
+#include "tuner/session.h"
+#include "tuner/tuner.h"
+
+/* program.c: a candidate's program, for the signature of its launcher */
+
+typedef struct {
+  Arena *arena; // holds the program
+  Options options;
+  Job job;
+  const Program *program;
+} TnProgram;
+
+bool tn_program_open(TnProgram *p, const TnSpace *s, const TnCandidate *c, Buf *why);
+void tn_program_close(TnProgram *p);
+// The launcher as runtime/ takes it; `build` is left to the caller.
+RtSource tn_program_source(const TnProgram *p, Arena *a);
+
+/* workshop.c: what all searches of one run share */
+
+typedef struct {
+  Arena *arena;
+  const Options *options;
+  TnDb *db; // NULL: --no-cache
+  TnPool *pool;
+  TnSession session;
+  TnLock lock;
+  const char *gpu, *arch; // "NVIDIA H200", "sm_90a"
+  int sm, driver;
+  const char *nvcc; // its last line of --version
+} TnWorkshop;
+
+// Opens cache, pool and runner. An exit status, after a message where it is not 0.
+int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a);
+void tn_workshop_close(TnWorkshop *w);
+// Starts the runner anew and greets it. False after a message.
+bool tn_workshop_restart(TnWorkshop *w);
+
+extern volatile sig_atomic_t tn_interrupted; // a SIGINT, SIGTERM or SIGHUP came
+
+/* search.c */
+
+typedef enum { TN_WAITING, TN_BUILDING, TN_READY, TN_RUNNING, TN_DONE } TnPhase;
+
+typedef struct {
+  TnCandidate *c;
+  TnHash key;
+  TnPhase phase;
+  RtPlan plan;
+  const char *lib; // NULL: not built in this run
+  int tries;
+} TnItem;
+
+typedef struct {
+  int best;                       // id; -1: none
+  double reference_us;            // cuBLAS's; 0: none
+  int cached, measured, failed;   // candidates
+  double build_s, run_s, seconds; // nvcc's and the runner's time, the whole
+  bool interrupted;
+} TnFound;
+
+typedef struct {
+  TnWorkshop *w;
+  TnSpace *space;
+  TnItem *items; // in the order in which they are built: the model's
+  int n, done;
+  TnItem *running;
+  bool started;
+  double sent, deadline;
+  double best_us; // 0: none yet
+  bool waits;     // for the lock, and has said so
+  double begin, last_line, shown_us;
+  const char *trouble; // ends the search: this machine lacks something
+  TnFound *found;
+} TnSearch;
+
+// Measures every queued candidate of the space. An exit status, after a message where it is not 0.
+int tn_search(TnWorkshop *w, TnSpace *s, TnFound *out);
+bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
+void tn_take_builds(TnSearch *s);
+void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
+double tn_limit(const TnSearch *s); // seconds of one candidate, build or run
+
+/* item.c: results as they are kept */
+
+TnHash tn_item_key(const TnSearch *s, const TnCandidate *c);
+bool tn_recall(TnSearch *s, TnItem *i);                                // from the cache
+void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep); // a runner's answer
+
+/* final.c: the best few in turns, so that noise does not choose the winner */
+
+void tn_final(TnSearch *s);
+
+/* progress.c */
+
+void tn_progress(TnSearch *s, bool last);
+
+#endif

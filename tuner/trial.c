@@ -1,0 +1,298 @@
+// Candidates on the GPU: loaded, run once and checked, then timed. The inputs are made and uploaded
+// once; every candidate gets the same ones, and outputs that start as NaN.
+// SPDX-License-Identifier: MIT
+#include "tuner/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/internal.h"
+
+#define REFERENCE_SECONDS 3.0 // for the oracle, where it may take samples
+#define TIMED_SECONDS 1.0     // at most, of one candidate's timed launches
+
+// One candidate, loaded.
+typedef struct {
+  Arena *arena; // holds its program
+  int id;
+  Job job;
+  Options options;
+  const Program *program;
+  RtKernel *kernel;
+  RtCall *call;
+} Loaded;
+
+struct TnTrials {
+  const Options *options;
+  RtGpu *gpu;
+  Arena *arena; // of the data; NULL: none yet
+  Loaded base;  // the candidate whose call holds the tensors
+  RunData data;
+  void **got; // per parameter, room for an output
+  TnReference reference;
+  Loaded kept[TN_MOST_KEPT];
+  int nkept;
+};
+
+TnTrials *tn_trials_new(const Options *o, RtGpu *gpu) {
+  TnTrials *t = NEW(o->arena, TnTrials);
+  t->options = o;
+  t->gpu = gpu;
+  return t;
+}
+
+static void unload(Loaded *c) {
+  rt_call_free(c->call);
+  rt_kernel_free(c->kernel);
+  arena_free(c->arena);
+  *c = (Loaded){0};
+}
+
+/* ------------------------------------------------------------------ loading */
+
+// Fields "s.NAME", "b.NAME" and "f.NAME": sizes, parameters and flags of the compiler.
+static TnCandidate candidate_of(Arena *a, const TnMessage *m) {
+  TnCandidate c = {.id = (int)tn_wire_get_int(m, "id", 0)};
+  for (int i = 0; i < m->fields.len; i++) {
+    const TnField *f = &m->fields.data[i];
+    if (!f->name[0] || f->name[1] != '.') continue;
+    EvBinding b = {f->name + 2, f->value};
+    if (f->name[0] == 's') vec_push(a, &c.sizes, b);
+    if (f->name[0] == 'b') vec_push(a, &c.bindings, b);
+    if (f->name[0] == 'f') vec_push(a, &c.flags, b);
+  }
+  return c;
+}
+
+static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *why) {
+  Arena *a = c->arena = arena_new();
+  TnCandidate candidate = candidate_of(a, m);
+  TnSpace space = {.arena = a, .options = o, .entry = tn_wire_get(m, "entry")};
+  c->id = candidate.id;
+  c->options = tn_options(a, &space, &candidate);
+  if (tn_wire_get(m, "arch")) c->options.arch = tn_wire_get(m, "arch");
+  c->job = (Job){.arena = a, .sources = src_new(a)};
+  c->job.diags = diag_new(a, c->job.sources, (DiagOptions){0});
+  if (!job_open(&c->job, &c->options) || !job_front(&c->job, &c->options) || c->job.tile.len != 1) {
+    const char *text = diag_first(c->job.diags, NULL);
+    buf_puts(why, text ? text : "the program cannot be read any more");
+    return false;
+  }
+  c->program = c->job.tile.data[0];
+  return true;
+}
+
+static RtSource source_of(Arena *a, const Program *p, const RtArg *args, int n) {
+  RtParam *params = NEWN(a, RtParam, n + 1);
+  for (int i = 0; i < n; i++) params[i] = args[i].param;
+  return (RtSource){.symbol = p->symbol,
+                    .params = params,
+                    .n = n,
+                    .has_check = true,
+                    .sizes = p->sizes.len,
+                    .has_workspace = p->workspaces.len > 0};
+}
+
+// Do both take tensors of the same types and shapes, with the same roles?
+static bool same_arguments(const RunData *d, const Program *p) {
+  const Program *q = d->program;
+  RunData own = *d;
+  own.program = p;
+  if (p->params.len != q->params.len || p->sizes.len != q->sizes.len) return false;
+  for (int i = 0; i < p->sizes.len; i++)
+    if (strcmp(p->sizes.data[i]->name, q->sizes.data[i]->name)) return false;
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *a = &p->params.data[i], *b = &q->params.data[i];
+    if (a->kind != b->kind || strcmp(a->name, b->name)) return false;
+    if (a->kind != PARAM_TENSOR) continue;
+    if (a->role != b->role || a->buf->dtype != b->buf->dtype || a->buf->ndim != b->buf->ndim)
+      return false;
+    if (a->buf->strides || b->buf->strides) return false;
+    for (int k = 0; k < a->buf->ndim; k++)
+      if (data_index(&own, a->buf->shape[k]) != d->array[i].shape[k]) return false;
+  }
+  return true;
+}
+
+// The arguments of the launcher of `p`, in terms of the data.
+static int make_args(Arena *a, const RunData *d, const Program *p, RtArg **out) {
+  RunData own = *d;
+  own.program = p;
+  EmuArg *args = NEWN(a, EmuArg, p->params.len + 1);
+  for (int i = 0; i < p->params.len; i++) {
+    args[i].i = d->scalar_i[i];
+    args[i].f = d->scalar_f[i];
+    args[i].data = p->params.data[i].role == ROLE_OUT ? NULL : d->array[i].data;
+    args[i].bytes = d->bytes[i];
+  }
+  return device_args(a, &own, args, out);
+}
+
+static void drop_data(TnTrials *t) {
+  unload(&t->base);
+  arena_free(t->arena);
+  t->arena = NULL;
+}
+
+// Data of its own for a candidate whose arguments are not those of the others.
+static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
+  drop_data(t);
+  t->arena = arena_new();
+  Options o = c->options;
+  o.arena = t->arena;
+  if (data_make(&t->data, c->program, &o)) {
+    buf_puts(why, "its inputs cannot be made");
+    drop_data(t);
+    return false;
+  }
+  t->got = NEWN(t->arena, void *, c->program->params.len + 1);
+  t->reference = (TnReference){0};
+  return true;
+}
+
+static TnVerdict fault(RtStatus s, const Buf *why) {
+  if (s == RT_OK) return TN_TRIAL_OK;
+  return strstr(buf_str(why), "did not finish within") ? TN_TRIAL_HUNG : TN_TRIAL_FAULT;
+}
+
+// Loads the library and binds it to the data, which the first candidate of its kind makes.
+static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
+  if (!open_program(c, t->options, m, why)) return TN_TRIAL_FAILED;
+  bool fresh = !t->arena || !same_arguments(&t->data, c->program);
+  if (fresh && t->nkept) {
+    buf_puts(why, "its arguments have other shapes than those of the others");
+    return TN_TRIAL_FAILED;
+  }
+  if (fresh && !make_data(t, c, why)) return TN_TRIAL_FAILED;
+  RtArg *args;
+  int n = make_args(c->arena, &t->data, c->program, &args);
+  RtSource source = source_of(c->arena, c->program, args, n);
+  if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
+    return TN_TRIAL_FAILED;
+  RtStatus s = t->base.call ? rt_call_like(t->base.call, c->kernel, &c->call, why)
+                            : rt_call_new(t->gpu, c->kernel, args, n, &c->call, why);
+  return s == RT_OK ? TN_TRIAL_OK : TN_TRIAL_FAILED;
+}
+
+/* ------------------------------------------------------------------ checking */
+
+static bool have_reference(TnTrials *t, const Loaded *c, Buf *why) {
+  if (t->reference.outputs.len) return true;
+  RunData d = t->data;
+  d.program = c->program;
+  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, c->job.diags, &t->reference))
+    return true;
+  const char *text = diag_first(c->job.diags, NULL);
+  buf_printf(why, "the oracle: %s", text ? text : "no reason given");
+  return false;
+}
+
+static TnTolerance tolerance_of(const Options *o, const TnMessage *m) {
+  TnTolerance t = {o->rtol, o->atol, tn_wire_get_real(m, "mismatch", 0)};
+  if (t.rtol < 0) t.rtol = tn_wire_get_real(m, "rtol", -1);
+  if (t.atol < 0) t.atol = tn_wire_get_real(m, "atol", -1);
+  return t;
+}
+
+static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
+  TnTolerance tolerance = tolerance_of(t->options, m);
+  for (int i = 0; i < t->reference.outputs.len; i++) {
+    const TnSamples *s = &t->reference.outputs.data[i];
+    if (!t->got[s->param]) t->got[s->param] = arena_alloc(t->arena, t->data.bytes[s->param] + 16);
+    RtStatus r = rt_call_fetch(c->call, s->param, t->got[s->param], why);
+    if (r != RT_OK) return fault(r, why);
+    buf_printf(why, "%s: ", c->program->params.data[s->param].name);
+    if (!tn_agrees(s, &t->data.array[s->param], t->got[s->param], &tolerance, why))
+      return TN_TRIAL_WRONG;
+    why->len = 0;
+  }
+  return TN_TRIAL_OK;
+}
+
+// One launch with fresh outputs, its guards, its results.
+static TnVerdict check(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
+  const Program *p = c->program;
+  RtStatus s = RT_OK;
+  for (int i = 0; i < p->params.len && s == RT_OK; i++)
+    if (data_is_output(p, i)) s = rt_call_reset(c->call, i, why);
+  if (s == RT_OK) s = rt_call_launch(c->call, rt_gpu_stream(t->gpu), why);
+  if (s == RT_OK) s = rt_gpu_sync(t->gpu, why);
+  if (s == RT_OK) s = rt_call_guards(c->call, why);
+  if (s != RT_OK) return fault(s, why);
+  return compare(t, c, m, why);
+}
+
+/* ------------------------------------------------------------------ timing */
+
+static TnVerdict time_one(TnTrials *t, const Loaded *c, const TnMessage *m, RtSamples *out,
+                          Buf *why) {
+  RtContender who = {c->program->symbol, rt_call_launch, c->call};
+  RtTimeOptions o = {.warmup = (int)tn_wire_get_int(m, "warmup", 25),
+                     .rep = (int)tn_wire_get_int(m, "rep", 100),
+                     .cold_l2 = t->options->cold_l2,
+                     .stop_us = tn_wire_get_real(m, "stop", 0),
+                     .most_s = TIMED_SECONDS};
+  RtStatus s = rt_time(t->gpu, &who, &o, out, why);
+  if (s == RT_OK) s = rt_call_guards(c->call, why); // what it did in all these launches
+  return fault(s, why);
+}
+
+TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
+                   RtSamples *out, Buf *why) {
+  Loaded c = {0};
+  rt_gpu_limit(t->gpu, 0);
+  TnVerdict v = load(t, m, &c, why);
+  if (v == TN_TRIAL_OK && !have_reference(t, &c, why)) v = TN_TRIAL_FAILED;
+  if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
+  if (v == TN_TRIAL_OK) {
+    started(ctx);
+    rt_gpu_limit(t->gpu, tn_wire_get_real(m, "limit", 30));
+    v = check(t, &c, m, why);
+  }
+  if (v == TN_TRIAL_OK && !keep) v = time_one(t, &c, m, out, why);
+  if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) return v; // the process ends: nothing to free
+  rt_gpu_limit(t->gpu, 0);
+  if (!t->base.call && c.call && v == TN_TRIAL_OK) {
+    t->base = c; // its tensors are everybody's; a kept one is loaded once more
+    if (keep) return tn_trial(t, m, keep, started, ctx, out, why);
+  } else if (keep && v == TN_TRIAL_OK) {
+    t->kept[t->nkept++] = c;
+  } else {
+    unload(&c);
+    if (!t->base.call) drop_data(t);
+  }
+  return v;
+}
+
+TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why) {
+  RtContender list[TN_MOST_KEPT + 1];
+  Product product;
+  RtBlas *blas = NULL;
+  void *c = NULL;
+  RtStatus s = RT_OK;
+  *n = 0;
+  for (int i = 0; i < t->nkept; i++) {
+    ids[*n] = t->kept[i].id;
+    list[(*n)++] = (RtContender){t->kept[i].program->symbol, rt_call_launch, t->kept[i].call};
+  }
+  if (t->nkept && product_find(t->kept[0].program, &product)) {
+    RtGemm g = product_gemm(&t->data, t->kept[0].call, &product);
+    Buf none = {0};
+    s = rt_gpu_alloc(t->gpu, t->data.bytes[product.c], &c, &none);
+    g.c = c;
+    if (s == RT_OK && rt_blas_new(t->gpu, &g, &blas, &none) == RT_OK) {
+      ids[*n] = -1;
+      list[(*n)++] = (RtContender){"cublasLt", rt_blas_launch, blas};
+    }
+    buf_free(&none);
+  }
+  RtBenchOptions o = {.rounds = rounds, .idle_s = 0.1};
+  s = *n ? rt_bench(t->gpu, list, *n, &o, time, why) : RT_OK;
+  for (int i = 0; i < t->nkept && s == RT_OK; i++) s = rt_call_guards(t->kept[i].call, why);
+  if (s != RT_OK) return fault(s, why);
+  rt_blas_free(blas);
+  if (c) rt_gpu_free(t->gpu, c);
+  for (int i = 0; i < t->nkept; i++) unload(&t->kept[i]);
+  t->nkept = 0;
+  return TN_TRIAL_OK;
+}

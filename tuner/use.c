@@ -1,0 +1,145 @@
+// --tuned FILE: a build takes the parameters that were found best for its sizes. It never tunes.
+// The entry is that of the kernel and the target whose sizes are nearest: the sum over the sizes of
+// |log2(wanted / tuned)| is least, the first of those in the file. Sizes that are no numbers must
+// be equal.
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/json.h"
+#include "tuner/results.h"
+
+typedef struct {
+  Json json;
+  const Options *o;
+  const EvEntry *kernel;
+  const char *arch;
+} Use;
+
+static const char *value_text(const Use *u, const AstExpr *e) {
+  Buf b = {0};
+  json_put(&b, e, &u->json);
+  const char *text = arena_str(u->o->arena, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
+// What this build gives a parameter: by -p, else its default; NULL: nothing.
+static const char *wanted(const Use *u, const char *name) {
+  const char *given = map_get(u->o->bindings, name);
+  for (int i = 0; !given && i < u->kernel->params.len; i++)
+    if (!strcmp(u->kernel->params.data[i].name, name)) given = u->kernel->params.data[i].value;
+  return given;
+}
+
+// Infinite where it does not fit at all.
+static double distance(const Use *u, const AstExpr *sizes) {
+  double sum = 0;
+  for (int i = 0; i < sizes->dict.len; i++) {
+    const char *tuned = value_text(u, sizes->dict.data[i].value);
+    const char *mine = wanted(u, sizes->dict.data[i].key->str.data);
+    char *end1, *end2;
+    if (!mine || !strcmp(mine, tuned)) continue;
+    double x = strtod(mine, &end1), y = strtod(tuned, &end2);
+    if (*end1 || *end2 || x <= 0 || y <= 0) return INFINITY;
+    sum += fabs(log2(x / y));
+  }
+  return sum;
+}
+
+static bool is_text(const AstExpr *e, const char *text) {
+  return e && e->kind == AST_STR && !strcmp(e->str.data, text);
+}
+
+// The nearest entry, or NULL; *others: archs that have entries of the kernel.
+static const AstExpr *nearest(const Use *u, double *far, Buf *others) {
+  const AstExpr *root = json_object(&u->json, u->json.root, "it is no tuning file");
+  const AstExpr *list = json_member(root, "entries"), *best = NULL;
+  if (!list || list->kind != AST_LIST) json_bad(&u->json, "it is no tuning file: no \"entries\"");
+  *far = INFINITY;
+  for (int i = 0; i < list->items.len; i++) {
+    const AstExpr *e = json_object(&u->json, list->items.data[i], "an entry is no object");
+    const AstExpr *arch = json_member(e, "arch");
+    if (!is_text(json_member(e, "kernel"), u->kernel->name)) continue;
+    if (!is_text(arch, u->arch)) {
+      if (arch && arch->kind == AST_STR && !strstr(buf_str(others), arch->str.data))
+        buf_printf(others, "%s%s", others->len ? ", " : "", arch->str.data);
+      continue;
+    }
+    const AstExpr *sizes = json_object(&u->json, json_member(e, "sizes"), "\"sizes\" is no object");
+    double d = distance(u, sizes);
+    if (d < *far) {
+      *far = d;
+      best = e;
+    }
+  }
+  return best;
+}
+
+static void bind(const Use *u, const AstExpr *e, const char *member, Map *into) {
+  const AstExpr *set = json_member(e, member);
+  if (!set) return;
+  (void)json_object(&u->json, set, "a configuration is no object");
+  for (int i = 0; i < set->dict.len; i++) {
+    const char *name = set->dict.data[i].key->str.data;
+    if (!map_has(into, name)) // what the command says counts more
+      map_set(into, name, (void *)(uintptr_t)value_text(u, set->dict.data[i].value));
+  }
+}
+
+static bool is_stale(const Use *u, const AstExpr *e, const Job *j) {
+  const Source *s = src_get(j->sources, j->file);
+  char hash[20];
+  snprintf(hash, sizeof hash, "%016llx",
+           (unsigned long long)tn_source_hash(u->o->arena, s->text, s->len));
+  const AstExpr *was = json_member(e, "source");
+  return was && !is_text(was, hash);
+}
+
+static int complain(const Options *o, const char *what) {
+  fprintf(stderr, "tlc: %s: --tuned %s: %s\n", o->tune.strict ? "error" : "warning", o->tune.tuned,
+          what);
+  return o->tune.strict ? EXIT_WRONG_PROGRAM : EXIT_OK;
+}
+
+// Parameters and options of the chosen entry, over what the command left open.
+static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, const Job *j) {
+  bind(u, e, "config", o->bindings);
+  bind(u, e, "flags", o->flags);
+  if (o->remarks) {
+    const char *sizes = far > 0 ? "the nearest sizes, " : "these sizes, ";
+    Buf b = {0};
+    ast_print_expr(json_member(e, "sizes"), &b);
+    fprintf(stderr, "tlc: --tuned %s: %s%s\n", o->tune.tuned, sizes, buf_str(&b));
+    buf_free(&b);
+  }
+  if (!is_stale(u, e, j)) return EXIT_OK;
+  return complain(o, "the program has changed since it was tuned: tune it anew");
+}
+
+int tn_use(Options *o, Job *j) {
+  EvResult r = {0};
+  job_target(j, o);
+  EvOptions ev = job_eval(j, o);
+  ev.diags = diag_new(j->arena, j->sources, (DiagOptions){0});
+  ev.list = true;
+  vec_push(j->arena, &j->read, o->tune.tuned);
+  (void)ev_compile(&ev, &r); // what is wrong with the program the build itself will say
+  if (r.entries.len != 1) return EXIT_OK;
+  Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, &r.entries.data[0], j->target->name};
+  Buf others = {0};
+  double far;
+  const AstExpr *e = nearest(&u, &far, &others);
+  int status;
+  if (e) {
+    status = take_entry(&u, e, far, o, j);
+  } else {
+    const char *there =
+        others.len ? arena_printf(o->arena, "; there are some for %s", buf_str(&others)) : "";
+    status = complain(o, arena_printf(o->arena, "no entry for %s on %s fits%s: defaults are used",
+                                      u.kernel->name, u.arch, there));
+  }
+  buf_free(&others);
+  return status;
+}

@@ -1,0 +1,108 @@
+// What all searches of one run share: the cache, the compiler processes, the runner, the GPU's
+// lock. SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tuner/search.h"
+
+enum { HELLO_S = 60, VERSION_S = 20 };
+
+volatile sig_atomic_t tn_interrupted;
+
+static void interrupt(int signal) { tn_interrupted = signal; }
+
+static void catch_signals(void) {
+  struct sigaction s = {.sa_handler = interrupt}; // no SA_RESTART: poll is to return
+  sigaction(SIGINT, &s, NULL);
+  sigaction(SIGTERM, &s, NULL);
+  sigaction(SIGHUP, &s, NULL);
+  signal(SIGPIPE, SIG_IGN); // a runner that is gone shows as the end of its output
+  signal(SIGCHLD, SIG_DFL);
+}
+
+// The last line of `nvcc --version`, which names the build, and the file's size and time.
+static const char *nvcc_version(Arena *a, const char *path) {
+  char *argv[] = {arena_str(a, path), arena_str(a, "--version"), NULL};
+  TnPool *p = tn_pool_new(&(TnPoolOptions){.jobs = 1});
+  TnCommand c = {.argv = argv, .timeout = VERSION_S};
+  TnJobResult r;
+  struct stat st = {0};
+  stat(path, &st);
+  tn_pool_add(p, &c, 0);
+  while (!tn_pool_take(p, &r) && !tn_interrupted) tn_pool_wait(p, NULL, 0, 1000);
+  if (tn_interrupted) r = (TnJobResult){0};
+  tn_pool_free(p);
+  while (r.said.len && r.said.data[r.said.len - 1] == '\n') r.said.data[--r.said.len] = 0;
+  const char *text = buf_str(&r.said), *last = strrchr(text, '\n');
+  text = arena_printf(a, "%s; %lld bytes, %lld", last ? last + 1 : text, (long long)st.st_size,
+                      (long long)st.st_mtime);
+  buf_free(&r.said);
+  return text;
+}
+
+bool tn_workshop_restart(TnWorkshop *w) {
+  Buf b = {0}, how = {0};
+  TnMessage m = {0};
+  tn_session_stop(&w->session, false, NULL);
+  if (!tn_session_start(&w->session)) {
+    fprintf(stderr, "tlc: the runner does not start: %s\n", strerror(errno));
+    return false;
+  }
+  tn_wire_verb(&b, "hello");
+  tn_wire_end(&b);
+  tn_session_send(&w->session, &b);
+  buf_free(&b);
+  bool answered = tn_session_wait(&w->session, w->arena, tn_now() + HELLO_S, &m);
+  if (answered && !strcmp(m.verb, "gpu")) {
+    const char *name = tn_wire_get(&m, "name"), *arch = tn_wire_get(&m, "arch");
+    const char *busy = tn_wire_get(&m, "busy");
+    w->gpu = name ? name : "a GPU";
+    w->arch = arch ? arch : "sm_80";
+    w->sm = (int)tn_wire_get_int(&m, "sm", 80);
+    w->driver = (int)tn_wire_get_int(&m, "driver", 0);
+    if (busy && w->session.starts == 1)
+      fprintf(stderr, "tlc: %s is in use by others (%s): times will be too long\n", w->gpu, busy);
+    return true;
+  }
+  if (tn_interrupted) return false;
+  if (answered && !strcmp(m.verb, "missing")) {
+    const char *text = tn_wire_get(&m, "text");
+    fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU\n", text ? text : "no GPU");
+    return false;
+  }
+  tn_session_stop(&w->session, false, &how);
+  fprintf(stderr, "tlc: the runner does not answer: %s\n", buf_str(&how));
+  buf_free(&how);
+  return false;
+}
+
+int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
+  Buf err = {0};
+  *w = (TnWorkshop){.arena = a, .options = o};
+  catch_signals();
+  prctl(PR_SET_CHILD_SUBREAPER, 1); // should a keeper be killed, its children come to us
+  const char *nvcc = rt_nvcc(a, &err);
+  if (!nvcc) {
+    fprintf(stderr, "tlc: %s\n", buf_str(&err));
+    buf_free(&err);
+    return EXIT_MACHINE;
+  }
+  tn_session_new(&w->session, a);
+  if (!tn_workshop_restart(w)) return EXIT_MACHINE;
+  w->nvcc = nvcc_version(a, nvcc);
+  if (!o->tune.no_cache) w->db = tn_db_open(&(TnDbOptions){.limit = o->tune.cache_limit});
+  w->pool = tn_pool_new(&(TnPoolOptions){.jobs = o->tune.jobs});
+  tn_lock_open(&w->lock, a);
+  return EXIT_OK;
+}
+
+void tn_workshop_close(TnWorkshop *w) {
+  tn_session_stop(&w->session, !tn_interrupted, NULL);
+  tn_pool_free(w->pool);
+  tn_db_close(w->db);
+  tn_lock_close(&w->lock);
+}
