@@ -1,0 +1,222 @@
+#!/bin/bash
+# Suite tune: --tune with fake compilers and fake runners (tests/tune/): what is found, kept, written
+# and read back, and that no fault of a candidate, a tool or the machine costs more than itself.
+# SPDX-License-Identifier: MIT
+fail() { echo "$*"; exit 1; }
+same() { [ "$1" = "$2" ] || fail "expected '$2', got '$1'"; }
+has() { grep -qE -- "$2" "$1" || fail "no '$2' in: $(tail -n 30 "$1")"; }
+lacks() { ! grep -qE -- "$2" "$1" || fail "'$2' in: $(grep -E -m3 -- "$2" "$1")"; }
+times() { same "$(grep -cE -- "$2" "$1")" "$3"; } # how often a line is in a file
+
+SIZES="M=512,N=512,K=2048"
+space=(--space block_M=64,128 --space block_N=64,128 --space "num_stages=2,3") # 8, all different
+tune() { "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 2 "$@" > "$D/out" 2> "$D/err"; }
+alive() { kill -0 "$1" 2> /dev/null && ! grep -q ') Z' "/proc/$1/stat" 2> /dev/null; }
+no_orphans() { # of the fakes, which name their pids, and of anything that runs from this folder
+  for _ in $(seq 50); do
+    left=
+    while read -r pid; do alive "$pid" && left="$left $pid"; done < <(cat "$D/pids" 2> /dev/null; pgrep -f "$D/")
+    [ -z "$left" ] && return
+    sleep 0.1
+  done
+  fail "left behind: $(ps -o pid,args -p "${left# }" 2> /dev/null)"
+}
+
+case_finds_best() {
+  tune --save "$D/g.tune.json" -o "$D/g.cu" || fail "$(cat "$D/err")"
+  has "$D/out" '8 candidates, 0 pruned, 0 the same code'
+  has "$D/out" '^Best latency \(ms\): 0\.3118$' # 100 + K / 10 + 7 |log2(2 / 3)| twice wrong: see fake_runner.py
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
+  has "$D/out" '^Best TFlops: [0-9.]+$'
+  has "$D/out" '^Reference latency \(ms\): 0\.0950 \(cuBLAS\)'
+  has "$D/g.cu" 'block_M=128, block_N=128, block_K=64, num_stages=3'
+  times "$D/log" '^build' 8
+  times "$D/log" '^try' 8
+  times "$D/log" '^final' 1
+}
+case_cached() {
+  tune && tune || fail "$(cat "$D/err")"
+  has "$D/out" '8 candidates measured on Fake GPU: 0 now, 8 from the cache'
+  has "$D/out" '^Best latency \(ms\): 0\.3048'
+  times "$D/log" '^build' 8
+  times "$D/log" '^final' 1
+  tune --seed 2; times "$D/log" '^try' 16 # each of these decides
+  tune --rep 7; times "$D/log" '^try' 24
+  tune -p M=640; times "$D/log" '^try' 32
+  FAKE_NVCC_VERSION=2 tune; times "$D/log" '^try' 40
+  tune --no-cache; times "$D/log" '^try' 48
+  tune; times "$D/log" '^try' 48
+  tune --clear-cache; times "$D/log" '^try' 56
+  "$TLC" --clear-cache || fail "--clear-cache alone"
+  [ ! -e "$XDG_CACHE_HOME/tlc/tune.db" ] || fail "it is still there"
+}
+case_candidates_fail() { # each costs itself only
+  export FAKE_RUNNER="hang:block_M=64,block_N=64,num_stages=2;fault:block_M=64,block_N=64,num_stages=3"
+  FAKE_RUNNER+=";nan:block_M=64,block_N=128,num_stages=2;wrong:block_M=64,block_N=128,num_stages=3"
+  FAKE_RUNNER+=";die:block_M=128,block_N=64,num_stages=2;hung:block_M=128,block_N=64,num_stages=3"
+  FAKE_RUNNER+=";garbage:block_M=128,block_N=128,num_stages=2"
+  tune --tune-timeout 2 || fail "$(cat "$D/err")"
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
+  has "$D/out" '1 hung: no end within 2 s'
+  has "$D/out" '1 faulted: CUDA_ERROR_ILLEGAL_ADDRESS'
+  has "$D/out" '1 faulted: the runner ended: signal 11'
+  has "$D/out" '1 wrong: C: 4096 of 4096 elements differ; got nan'
+  has "$D/out" '1 wrong: C: 1 of 4096'
+  has "$D/out" '1 hung: it hangs'
+  has "$D/out" "1 faulted: the runner's answer is none"
+  has "$D/out" '1 candidates measured on Fake GPU: 1 now, 0 from the cache; 7 failed'
+  no_orphans
+  tune --tune-timeout 2; has "$D/out" '0 now, 8 from the cache; 7 failed' # failures are results too
+}
+case_all_fail() {
+  FAKE_RUNNER=wrong: tune; same $? 1
+  has "$D/err" 'no candidate could be measured'
+}
+case_dirty_runner() { # a wrong result after other candidates is not believed, in a fresh process it is
+  FAKE_RUNNER="dirty:block_M=128,block_N=128,num_stages=3" tune || fail "$(cat "$D/err")"
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
+  lacks "$D/out" 'wrong'
+}
+case_nvcc_fails() {
+  for what in crash:'signal 11' error:'exit status 2.*identifier "x" is undefined' disk:'No space left' big:'signal 25'; do
+    rm -rf "$XDG_CACHE_HOME"; : > "$D/log"
+    FAKE_NVCC=${what%%:*} FAKE_NVCC_AT='block_M=64, block_N=64' tune || fail "$what: $(cat "$D/err")"
+    has "$D/out" "2 build failed.*${what#*:}|1 build failed.*${what#*:}"
+    has "$D/out" '6 candidates measured'
+    [ "$(du -sm "$XDG_CACHE_HOME" | cut -f1)" -lt 50 ] || fail "$what: what failed is still in the cache"
+  done
+  tune; times "$D/log" '^build' 10 # a file that grew too large was no result: tried again
+}
+case_nvcc_hangs() {
+  FAKE_NVCC=hang FAKE_NVCC_AT='block_M=64, block_N=64' tune --tune-timeout 2 || fail "$(cat "$D/err")"
+  has "$D/out" 'build failed: nvcc: no end within 2 s'
+  has "$D/out" '6 candidates measured'
+  [ -s "$D/pids" ] || fail "the fake did not hang"
+  no_orphans
+}
+case_lacks() {
+  FAKE_GPU=none tune; same $? 3
+  has "$D/err" 'no GPU: the driver sees none'
+  has "$D/err" '--no-run'
+  FAKE_GPU=silent tune; same $? 3
+  has "$D/err" 'the runner does not answer: exit status 1'
+  CUDACXX=/no/nvcc tune; same $? 3
+  has "$D/err" "CUDACXX is '/no/nvcc'"
+  FAKE_GPU=busy tune; same $? 0
+  has "$D/err" 'Fake GPU is in use by others \(processes 42\)'
+}
+case_cache_broken() {
+  tune; same $? 0
+  head -c 300000 /dev/urandom > "$XDG_CACHE_HOME/tlc/tune.db"
+  tune || fail "$(cat "$D/err")"
+  has "$D/err" 'the tuning cache was damaged: it is now .*tune.db.damaged-'
+  has "$D/out" '8 now, 0 from the cache'
+  tune; has "$D/out" '0 now, 8 from the cache'
+  rm -rf "$XDG_CACHE_HOME/tlc/tune.db"* && mkdir "$XDG_CACHE_HOME/tlc/tune.db" # cannot be opened
+  tune || fail "$(cat "$D/err")"
+  has "$D/err" 'goes on without its cache'
+  has "$D/out" '8 now, 0 from the cache'
+}
+case_interrupted() { # Ctrl-C: what is known is kept, nothing is left behind
+  export FAKE_SLEEP=0.4
+  "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 2 > "$D/out" 2> "$D/err" &
+  pid=$!
+  for _ in $(seq 100); do [ "$(grep -c '^measured' "$D/log")" -ge 2 ] && break; sleep 0.1; done
+  kill -INT $pid; wait $pid; same $? 130
+  has "$D/err" 'interrupted: [2-7] of 8 candidates are known; the same command goes on from there'
+  no_orphans
+  known=$(sed -n 's/.*interrupted: \([0-9]*\) of.*/\1/p' "$D/err")
+  tune; has "$D/out" "$((8 - known)) now, $known from the cache"
+}
+case_kills() { # 100 kills at any moment lose no finished result, and leave no process behind
+  export FAKE_SLEEP=0.02
+  sizes=0
+  for i in $(seq 100); do
+    [ $((i % 10)) = 1 ] && sizes=$((sizes + 1)) && : > "$D/log"
+    SIZES="M=512,N=512,K=$((2048 * sizes))"
+    "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 2 > "$D/out" 2> "$D/err" &
+    pid=$!
+    sleep "0.$((RANDOM % 60 + 10))"
+    kill -KILL $pid 2> /dev/null; wait $pid 2> /dev/null
+    # A trial that was measured and told is not made again but for the one that was under way.
+    again=$(grep '^measured' "$D/log" | sort | uniq -c | awk '$1 > 1' | wc -l)
+    [ "$again" -le $(((i - 1) % 10 + 1)) ] || fail "kill $i: $again trials were made again"
+  done
+  no_orphans
+  tune || fail "$(cat "$D/err")"
+  has "$D/out" '^Best config'
+  tune; has "$D/out" '0 now, 8 from the cache'
+  lacks "$D/err" 'damaged'
+}
+case_two_tuners() { # on one database and one GPU
+  export FAKE_SLEEP=0.1
+  "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 1 > "$D/out2" 2> "$D/err2" &
+  pid=$!
+  tune; same $? 0
+  wait $pid || fail "$(cat "$D/err2")"
+  cat "$D/err" "$D/err2" > "$D/both"
+  has "$D/both" 'another tuner has the GPU .*: waiting'
+  has "$D/out" '^Best latency \(ms\): 0\.3048'
+  has "$D/out2" '^Best latency \(ms\): 0\.3048'
+  tune; has "$D/out" '0 now, 8 from the cache'
+}
+case_sweep() {
+  tune --sweep K=1024,2048,4096 --save "$D/g.json" || fail "$(cat "$D/err")"
+  has "$D/out" '^ +1024 +0\.2024 '
+  has "$D/out" '^ +2048 +0\.3048 '
+  has "$D/out" '^ +4096 +0\.5096 '
+  times "$D/g.json" '"kernel": "matmul_nt", "arch": "sm_80"' 3
+  tune --sweep K=1024,2048,4096; times "$D/log" '^try' 24
+  tune --sweep K=1024 -o "$D/x.cu"; same $? 2
+}
+case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
+  tune --sweep K=1024,4096 --save "$D/g.json" || fail "$(cat "$D/err")"
+  sed -i 's/\("K": 4096},\)/\1/; /"K": 4096/{n;s/"block_M": 128/"block_M": 64/}' "$D/g.json"
+  export CUDACXX=/no/nvcc
+  build() { "$TLC" samples/gemm_nt.tl --tuned "$D/g.json" -o "$D/x.cu" "$@" 2> "$D/err"; }
+  build -p M=512,N=512,K=1024 || fail "$(cat "$D/err")"
+  has "$D/x.cu" 'block_M=128, block_N=128, block_K=64, num_stages=3'
+  [ ! -s "$D/err" ] || fail "$(cat "$D/err")"
+  build -p M=512,N=512,K=2049; has "$D/x.cu" 'block_M=64,' # nearest by the logarithm: 4096, not 1024
+  build -p M=512,N=512,K=2047; has "$D/x.cu" 'block_M=128,'
+  build -p M=512,N=512,K=4096,block_M=32; has "$D/x.cu" 'block_M=32, block_N=128' # -p counts more
+  build -p M=512,N=512,K=1024 -MD -MF "$D/x.d"; has "$D/x.d" "samples/gemm_nt.tl $D/g.json"
+  build --arch sm_90a; same $? 0
+  has "$D/err" 'warning: --tuned .*: no entry for matmul_nt on sm_90a fits; there are some for sm_80'
+  build --arch sm_90a --strict; same $? 1
+  build --strict -p M=512,N=512,K=1024 || fail "$(cat "$D/err")"
+  sed 's/samples.*//; s/enable_rasteration=True/enable_rasteration=False/; s/num_stages=3,/num_stages=2,/' samples/gemm_nt.tl > "$D/gemm_nt.tl"
+  "$TLC" "$D/gemm_nt.tl" --tuned "$D/g.json" -o "$D/x.cu" 2> "$D/err" || fail "$(cat "$D/err")"
+  has "$D/err" 'warning: --tuned .*has changed since it was tuned'
+  "$TLC" "$D/gemm_nt.tl" --tuned "$D/g.json" -o "$D/x.cu" --strict 2> "$D/err"; same $? 1
+  (echo "# a comment"; cat samples/gemm_nt.tl) > "$D/gemm_nt.tl"
+  "$TLC" "$D/gemm_nt.tl" --tuned "$D/g.json" -o "$D/x.cu" --strict || fail "a comment makes it stale"
+  echo '[1' > "$D/g.json"; build; same $? 2
+  has "$D/err" '--tuned'
+  build --tuned "$D/none.json"; same $? 2
+}
+case_save() { # entries of other sizes and kernels stay, those of the same are replaced
+  tune --save "$D/g.json" -p K=1024 && tune --save "$D/g.json" -p K=512 || fail "$(cat "$D/err")"
+  cp "$D/g.json" "$D/before"
+  tune --save "$D/g.json" -p K=512 && cmp "$D/g.json" "$D/before" || fail "$(diff "$D/g.json" "$D/before")"
+  times "$D/g.json" '"kernel"' 2
+  sed -n '/"kernel"/s/.*"K": //p' "$D/g.json" | head -1 | grep -q '^512' || fail "not in order"
+  python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$D/g.json" || fail "no JSON"
+  echo '{"x": 1}' > "$D/other.json"; tune --save "$D/other.json"; same $? 2
+  same "$(cat "$D/other.json")" '{"x": 1}'
+  tune --save "$D/no/such/g.json"; same $? 3
+}
+
+case ${1-} in
+  list) declare -F | sed -n 's/^declare -f case_//p' ;;
+  run)
+    D=$(mktemp -d /tmp/tlc-tune-XXXXXX)
+    trap 'rm -rf "$D"' EXIT
+    cp tests/tune/fake_nvcc.sh "$D/nvcc"
+    touch "$D/log"
+    export CUDACXX=$D/nvcc XDG_CACHE_HOME=$D/cache TLC_TUNE_RUNNER=$D/runner TLC_GPU_LOCK=$D/lock
+    export FAKE_LOG=$D/log FAKE_PIDS=$D/pids
+    cp tests/tune/fake_runner.py "$D/runner"
+    "case_$2"
+    ;;
+esac
