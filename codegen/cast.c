@@ -118,6 +118,7 @@ static void float_to_float(Cg *c, Expr *x, DType to, int prec) {
 }
 
 static void to_bool(Cg *c, Expr *x, int prec) {
+  if (x->type == DT_E2M1) x = ex_cast(c->arena, DT_F32, x);
   Expr *zero = dt_is_float(x->type) ? ex_float(c->arena, x->type, 0) : ex_int(c->arena, x->type, 0);
   cg_expr(c, ex_bin(c->arena, BIN_NE, x, zero), prec);
 }
@@ -138,9 +139,62 @@ static void integer_to_integer(Cg *c, Expr *x, DType to, int prec) {
   else wrapped(c, cg_type(to), x);
 }
 
+/* ------------------------------------------------------------------ 4-bit types */
+
+static void named(Cg *c, const char *helper, const char *function, Expr *x) {
+  needs_add(c->needs, "%s", helper);
+  wrapped(c, arena_printf(c->arena, "tlc_%s", function), x);
+}
+
+static void to_nibble(Cg *c, Expr *x, DType to) {
+  DType from = x->type;
+  Expr *near = x;
+  if (to == DT_E2M1) {
+    if (from != DT_F32 && from != DT_F64) x = ex_cast(c->arena, DT_F32, x); // exactly, or far out
+    helper(c, "e2m1", cg_short(x->type), x);
+  } else if (dt_is_float(from)) {
+    near = ex_cast(c->arena, to == DT_I4 ? DT_I8 : DT_U8, x);
+    named(c, to == DT_I4 ? "i4_sat" : "u4_sat", to == DT_I4 ? "i4_sat" : "u4_sat", near);
+  } else {
+    if (from == DT_INDEX) near = ex_cast(c->arena, DT_I32, x);
+    named(c, cg_short(to), cg_short(to), near);
+  }
+}
+
+static void from_nibble(Cg *c, Expr *x, DType to, int prec) {
+  DType from = x->type;
+  const char *t = cg_short(to), *f = cg_short(from);
+  bool direct = to == DT_F16 || to == DT_BF16 || (to == DT_F32 && from == DT_E2M1);
+  if (direct) {
+    named(c, arena_printf(c->arena, "%s_from_%s", t, f), arena_printf(c->arena, "%s_%s", t, f), x);
+  } else if (from == DT_E2M1) {
+    through(c, x, DT_F32, to, prec);
+  } else if (dt_is_float(to)) {
+    integer_to_float(c, x, to, prec);
+  } else {
+    integer_to_integer(c, x, to, prec);
+  }
+}
+
+void cg_bitcast(Cg *c, Expr *x, int prec) {
+  Expr *of = x->u.cast;
+  if (dt_bits(x->type) >= 8) {
+    needs_add(c->needs, "bits");
+    wrapped(c, arena_printf(c->arena, "tlc_bits<%s, %s>", cg_type(x->type), cg_type(of->type)), of);
+  } else if (x->type == DT_I4) {
+    named(c, "i4", "i4", of);
+  } else if (of->type == DT_I4) {
+    named(c, "u4", "u4", of);
+  } else {
+    cg_expr(c, of, prec);
+  }
+}
+
 void cg_cast(Cg *c, Expr *x, DType to, int prec) {
   DType from = x->type;
   if (from == to) cg_expr(c, x, prec);
+  else if (dt_bits(to) < 8) to_nibble(c, x, to);
+  else if (dt_bits(from) < 8 && to != DT_BOOL) from_nibble(c, x, to, prec);
   else if (!c->k) wrapped(c, arena_printf(c->arena, "static_cast<%s>", cg_type(to)), x);
   else if (to == DT_BOOL) to_bool(c, x, prec);
   else if (dt_is_float(to))

@@ -15,6 +15,9 @@ static Class class_of(DType t) {
   case DT_I64: return C_SIGNED;
   case DT_U32:
   case DT_U64: return C_UNSIGNED;
+  case DT_I4:
+  case DT_U4:
+  case DT_E2M1:
   case DT_I8:
   case DT_U8:
   case DT_I16:
@@ -32,6 +35,9 @@ static Class class_of(DType t) {
 
 const char *cg_short(DType t) {
   switch (t) {
+  case DT_I4: return "i4";
+  case DT_U4: return "u4";
+  case DT_E2M1: return "e2m1";
   case DT_I8: return "i8";
   case DT_U8: return "u8";
   case DT_I16: return "i16";
@@ -382,12 +388,7 @@ void cg_expr(Cg *c, Expr *x, int prec) {
   case EX_UNARY: unary(c, x, prec); break;
   case EX_BINARY: binary(c, x, prec); break;
   case EX_CAST: cg_cast(c, x->u.cast, x->type, prec); break;
-  case EX_BITCAST:
-    needs_add(c->needs, "bits");
-    cg_text(c, "tlc_bits<%s, %s>(", cg_type(x->type), cg_type(x->u.cast->type));
-    cg_expr(c, x->u.cast, P_TERNARY);
-    cg_text(c, ")");
-    break;
+  case EX_BITCAST: cg_bitcast(c, x, prec); break;
   case EX_SELECT: select(c, x, prec); break;
   case EX_MATH: math(c, x, prec); break;
   }

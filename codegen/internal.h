@@ -97,6 +97,7 @@ const char *cg_type(DType t);           // C++ type of a value or an element; in
 void cg_expr(Cg *c, Expr *x, int prec); // parenthesised when it binds looser than prec
 void cg_value(Cg *c, Expr *x, DType t, int prec); // converted to t where its type differs
 void cg_cast(Cg *c, Expr *x, DType to, int prec);
+void cg_bitcast(Cg *c, Expr *x, int prec);
 void cg_constant(Cg *c, const Expr *x, int prec);
 void cg_exact(Cg *c, Expr *x, int bits);  // an index expression in exactly this width
 const char *cg_expr_text(Cg *c, Expr *x); // the expression alone, in the arena

@@ -69,12 +69,13 @@ static void link_source(Cg *c) {
 }
 
 bool cg_constant_bytes(const Buffer *b, int64_t *bytes) {
-  *bytes = dt_bytes(b->dtype);
+  *bytes = dt_bits(b->dtype);
   for (int i = 0; i < b->ndim; i++) {
     int64_t n;
     if (!ex_const(b->shape[i], &n)) return false;
     *bytes *= n;
   }
+  *bytes /= 8;
   return !b->strides;
 }
 
@@ -96,7 +97,8 @@ static void strided_bytes(Cg *c, const Buffer *b) {
     cg_text(c, " - 1) * ");
     cg_expr(c, b->strides[i], P_UNARY);
   }
-  cg_text(c, ") * %d", dt_bytes(b->dtype));
+  if (dt_bits(b->dtype) < 8) cg_text(c, " + 1) / 2"); // of an even number, the last element's byte
+  else cg_text(c, ") * %d", dt_bytes(b->dtype));
 }
 
 void cg_buffer_bytes(Cg *c, const Buffer *b) {
@@ -107,10 +109,13 @@ void cg_buffer_bytes(Cg *c, const Buffer *b) {
     strided_bytes(c, b);
   } else {
     needs_add(c->needs, "bytes");
-    cg_text(c, "tlc_bytes(%d, {", dt_bytes(b->dtype));
+    bool pairs = dt_bits(b->dtype) < 8; // of an even last dimension
+    cg_text(c, "tlc_bytes(%d, {", pairs ? 1 : dt_bytes(b->dtype));
     for (int i = 0; i < b->ndim; i++) {
       if (i) cg_text(c, ", ");
-      cg_expr(c, b->shape[i], P_TERNARY);
+      Expr *n = b->shape[i];
+      if (pairs && i == b->ndim - 1) n = ex_floordiv(c->arena, n, ex_index(c->arena, 2));
+      cg_expr(c, n, P_TERNARY);
     }
     cg_text(c, "})");
   }

@@ -15,15 +15,6 @@ static void refuse(Search *s, Span at, const char *what) {
   s->found = true;
 }
 
-static void see_node(void *ctx, Expr *x) {
-  Search *s = ctx;
-  Span at = x->span.file ? x->span : s->span;
-  if (!*dt_cuda(x->type) && x->kind != EX_LOAD)
-    refuse(s, at, arena_printf(s->k->c->arena, "a value of type %s", dt_name(x->type)));
-}
-
-static void see_slot(void *ctx, Expr **slot) { ex_walk(*slot, see_node, ctx); }
-
 static void see_stmt(void *ctx, Stmt *x) {
   Search *s = ctx;
   s->span = x->span;
@@ -32,22 +23,20 @@ static void see_stmt(void *ctx, Stmt *x) {
   if (x->kind == ST_OP && x->u.op.op == OP_GEMM_SP) refuse(s, x->span, "T.gemm_sp");
   if (x->kind == ST_OP && x->u.op.op == OP_SYNC_SOME)
     refuse(s, x->span, "T.sync_threads of some threads");
-  st_exprs(x, see_slot, s);
 }
+
+// The pack pass makes bytes of pairs of 4-bit elements.
+static int stored_bits(const Buffer *b) { return dt_bits(b->dtype) < 8 ? 8 : dt_bits(b->dtype); }
 
 static void see_buffer(Search *s, const Buffer *b) {
   Arena *a = s->k->c->arena;
-  bool packed = b->base && (dt_bits(b->dtype) < 8 || dt_bits(b->base->dtype) < 8);
-  if (packed ||
-      (b->base && b->scope == SC_FRAGMENT && dt_bits(b->dtype) != dt_bits(b->base->dtype)))
+  if (b->base && b->scope == SC_FRAGMENT && stored_bits(b) != stored_bits(b->base))
     refuse(s, b->span,
            arena_printf(a, "%s, another name for the storage of %s,", b->name, b->base->name));
   else if (b->places && b->scope != SC_GLOBAL)
     diag_remark(s->k->c->diags, b->span, "layout", "%s: its function is not followed", b->name);
   else if (b->places && !places_fill(a, b))
     refuse(s, b->span, arena_printf(a, "a layout of %s from a function", b->name));
-  else if (!*dt_cuda(b->dtype))
-    refuse(s, b->span, arena_printf(a, "%s of type %s", b->name, dt_name(b->dtype)));
 }
 
 bool check_lowered(Check *k) {

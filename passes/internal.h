@@ -20,7 +20,7 @@ void jumps_expand(Arena *a, Kernel *k); // while, break and continue become cond
 
 /* gemm_widen.c */
 
-void gemm_widen(PassCtx *c, Kernel *k); // 8-bit floats as float16 where there is no instruction
+void gemm_widen(PassCtx *c, Kernel *k); // narrow types as wider ones where there is no instruction
 
 /* views.c */
 

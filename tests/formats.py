@@ -97,6 +97,15 @@ def raw(name, x):
     return to_int(name, x)
 
 
+def raw4(name, x, src):
+    """The low halves of bytes for numbers x of type src; integers wrap, and come from floats as `to_int` has it."""
+    if name in FLOATS:
+        return encode(name, x)
+    if src in FLOATS:
+        x = np.trunc(np.where(np.isnan(x), 0, x)).clip(*((-8, 7) if name == "int4" else (0, 15)))
+    return x.astype(np.int64) & 15
+
+
 def every(name):
     """A tensor of every value of a type, as its file holds it."""
     if name == "float16":

@@ -7,9 +7,9 @@
 #include "driver/device.h"
 #include "tests/unit/text_host.h"
 
-static int call_text(const RunData *d, EmuArg *got, const CgOptions *cg, Arena *a) {
+static int call_text(const Program *p, const RunData *d, EmuArg *got, const CgOptions *cg,
+                     Arena *a) {
   TextKernel k;
-  const Program *p = d->program;
   if (!text_load(p, cg, &k)) return EXIT_BUG;
   void **args = NEWN(a, void *, p->params.len + p->sizes.len + 2);
   int n = 0;
@@ -40,11 +40,11 @@ static int run(Job *j, Options *o) {
   }
   if (!job_front(j, o) || !job_lower(j, o)) return EXIT_WRONG_PROGRAM;
   RunData d = {0};
-  int status = data_make(&d, j->thread.data[0], o);
+  int status = data_make(&d, j->tile.data[0], o);
   if (status) return status;
   CgOptions cg = job_codegen(j, o, 0);
   EmuArg *got = data_args(&d, o->arena, false);
-  status = call_text(&d, got, &cg, o->arena);
+  status = call_text(j->thread.data[0], &d, got, &cg, o->arena);
   return status ? status : run_compare(j, o, &d, got);
 }
 
