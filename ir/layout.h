@@ -168,6 +168,10 @@ bool layout_covers(const Layout *l);
 Layout *layout_drop(Arena *a, const Layout *l, int dim);
 // The layout with dimensions reordered: dimension i of the result is dimension order[i] of l.
 Layout *layout_permute(Arena *a, const Layout *l, const int *order);
+// The layout of the first shape[d] indices of each dimension, where that takes nothing but
+// registers: the same threads hold any such part that begins at multiples of `shape`. Its registers
+// are numbered anew, in the same order. NULL: threads would be idle.
+Layout *layout_part(Arena *a, const Layout *l, const int64_t *shape);
 // Elements contiguous along the innermost dimension in one thread's consecutive registers (or in
 // shared memory), aligned to their number.
 int64_t layout_vector(const Layout *l);

@@ -276,6 +276,38 @@ Layout *layout_permute(Arena *a, const Layout *l, const int *order) {
   return p;
 }
 
+/* ------------------------------------------------------------------ parts */
+
+// Cuts a group to its first `n` indices: what goes are registers, never threads.
+static bool cut(Arena *a, DigitGroup *g, int64_t n) {
+  Digit *digit = NEWN(a, Digit, g->ndigits ? g->ndigits : 1);
+  int kept = 0;
+  for (int i = 0; i < g->ndigits; i++) {
+    Digit d = g->digit[i];
+    bool whole = n % d.extent == 0;
+    if (!whole && (d.owner != OWN_REG || d.extent % n)) return false;
+    if (!whole) d.extent = n;
+    n /= d.extent;
+    if (d.extent > 1) digit[kept++] = d;
+  }
+  g->digit = digit;
+  g->ndigits = kept;
+  return n == 1;
+}
+
+Layout *layout_part(Arena *a, const Layout *l, const int64_t *shape) {
+  Layout *r = clone(a, l);
+  for (int d = 0; d < l->ndims; d++) {
+    if (shape[d] == l->shape[d]) continue;
+    if (shape[d] < 1 || l->shape[d] % shape[d] || !isolate(a, r, d)) return NULL;
+    for (int i = 0; i < r->ngroups; i++)
+      if (r->group[i].first == d && !cut(a, &r->group[i], shape[d])) return NULL;
+    r->shape[d] = shape[d];
+  }
+  compact_regs(r);
+  return r;
+}
+
 /* ------------------------------------------------------------------ vectors and banks */
 
 int64_t layout_vector(const Layout *l) {

@@ -139,6 +139,20 @@ Layout *frag_to_loop(Arena *a, const FragUse *u, const Stmt *loop) {
   return layout_with_bits(a, l, 1);
 }
 
+Layout *frag_part(Arena *a, const FragUse *u, const Stmt *loop) {
+  int64_t shape[LOOP_MAX_DIMS];
+  if (u->write || u->update || !u->buf->layout || u->buf->ndim != loop->u.loop.nvars) return NULL;
+  for (int d = 0; d < u->buf->ndim; d++) {
+    Expr *x = ex_sub(a, u->idx[d], ex_var(a, loop->u.loop.var[d]));
+    Affine rest = ex_affine(a, x);
+    if (rest.n || !ex_const(loop->u.loop.extent[d], &shape[d]) || shape[d] < 1) return NULL;
+    if (rest.constant % shape[d] || rest.constant + shape[d] > u->buf->layout->shape[d])
+      return NULL;
+  }
+  Layout *l = layout_part(a, u->buf->layout, shape);
+  return l ? layout_with_bits(a, l, 1) : NULL;
+}
+
 /* ------------------------------------------------------------------ fitting */
 
 // An index expression at given values of the loop variables; false when it depends on anything

@@ -236,6 +236,8 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
     if (u->write) written = d;
     else if (!read || read->nreplicas) read = d;
   }
+  for (int i = 0; i < l->uses.len && !written && !read; i++)
+    read = frag_part(a, &l->uses.data[i], l->stmt);
   return written ? written : read;
 }
 

@@ -27,6 +27,8 @@ FragUses frag_uses(Arena *a, Stmt *loop);
 // the use does not determine one.
 Layout *frag_from_loop(Arena *a, const FragUse *u, const Layout *loop);
 Layout *frag_to_loop(Arena *a, const FragUse *u, const Stmt *loop);
+// The layout of a loop that reads a part of a fragment where the fragment's own threads hold it.
+Layout *frag_part(Arena *a, const FragUse *u, const Stmt *loop);
 // Registers of the fragment as sum of coeff[i] * (i-th register digit of the loop) + base, in
 // elements, and the proof that every iteration runs on a thread that holds its element (and, for a
 // write, on all of them).
@@ -143,6 +145,11 @@ void lower_parallel(Lower *l, Stmt *loop, Stmt *out);
 // A loop that copies global to shared memory, by cp.async of one vector a time; false (and nothing
 // emitted) when a guard needs more than a count of valid elements.
 bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
+
+/* lower_matrix.c */
+
+// A loop that stmatrix can do; false (and nothing emitted): it cannot.
+bool lower_matrices(Lower *l, Stmt *loop, Stmt *out);
 
 /* lower_async.c */
 

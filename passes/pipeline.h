@@ -24,6 +24,10 @@ void rings_apply(PassCtx *c, Kernel *k, const RingVec *rings);
 // loops are expanded.
 void pipeline_rings(PassCtx *c, Kernel *k);
 
+/* fold_clear.c */
+
+void fold_clears(PassCtx *c, const Program *p, Kernel *k); // before the loops are taken apart
+
 /* persist.c */
 
 typedef struct {

@@ -15,6 +15,7 @@ typedef struct {
   uint32_t guard;  // bit d: dimension d of the global region may leave the tensor
   const char *why; // why not async, for remarks; NULL when async
   bool store;      // from a shared tile to a tensor by TMA
+  int slabs;       // of a fragment to a tile that the next copy stores: parts by column; 0: whole
   int channel;     // the producer's, by TMA: PlanLoop.channel[channel - 1]; 0: the block's own
 } PlanCopy;
 
@@ -75,6 +76,10 @@ void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a c
 /* plan_copy.c */
 
 bool plan_zero_safe(const Buffer *b); // do reads out of its bounds give (positive) zero?
+
+/* plan_slabs.c */
+
+enum { SLAB_SLOTS = 2 }; // slabs of a tile that are in shared memory at once
 
 /* plan_tma.c */
 

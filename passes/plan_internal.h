@@ -31,6 +31,11 @@ const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy
 // The same of a store from a shared tile.
 const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy);
 
+/* plan_slabs.c */
+
+// Decides PlanCopy.slabs in a kernel with a producer.
+void plan_slabs(PassCtx *c, Kernel *k);
+
 /* plan_wgmma.c */
 
 // Makes the planned gemm one of wgmma, where the target has it and the operands allow.

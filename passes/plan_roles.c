@@ -12,7 +12,7 @@ typedef struct {
   Kernel *kernel;
   Uniform *uniform;
   VEC(const Var *) opaque; // lets that only the consumers can evaluate
-  int loops; // with channels
+  int loops;               // with channels
 } Roles;
 
 static bool consumers_own(const Roles *r, const Buffer *b) {
@@ -152,6 +152,14 @@ static int64_t tile_bytes(Arena *a, const Buffer *b) {
   return (bytes + align - 1) / align * align;
 }
 
+// A tile that goes out in slabs: only some are there at once.
+static void add_slabs(Depth *d, const Stmt *s) {
+  int slabs = plan_copy(d->r->c->plan, s)->slabs;
+  if (!slabs) return;
+  int64_t bytes = tile_bytes(d->r->c->arena, s->u.op.arg[1].region->buf);
+  d->other -= bytes / slabs * (slabs - SLAB_SLOTS);
+}
+
 // The ring of another loop: its first slot is among the other tiles already.
 static void add_ring(void *ctx, Stmt *s) {
   Depth *d = ctx;
@@ -167,7 +175,9 @@ static void add_stage(void *ctx, Stmt *s) {
     d->ring = plan->stages;
     st_walk(s->u.loop.body, add_ring, d);
   }
-  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(d->r->c->plan, s)->channel) return;
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return;
+  add_slabs(d, s);
+  if (!plan_copy(d->r->c->plan, s)->channel) return;
   int64_t bytes = tile_bytes(d->r->c->arena, s->u.op.arg[1].region->buf);
   d->stage += bytes;
   d->other -= bytes;
@@ -230,6 +240,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   }
   find_loops(&r, k->body, true);
   if (!r.loops) return;
+  plan_slabs(c, k);
   if (!pass_flag(c, "stages", 0)) fill_depths(&r);
   PlanRoles *roles = NEW(c->arena, PlanRoles);
   roles->producer_regs = producer_regs(k->threads);

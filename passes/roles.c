@@ -11,6 +11,7 @@
 
 typedef struct {
   Buffer *slot, *phase; // int32, one for each thread
+  Var *at;              // the slot during an iteration
 } Turn;
 
 typedef struct {
@@ -49,7 +50,15 @@ static Stmt *set(Roles *r, Buffer *b, Expr *x, Span span) {
   return st_store(r->a, b, &zero, 1, x, span);
 }
 
-static Expr *slot(Roles *r, const Turn *t) { return ex_cast(r->a, DT_INDEX, value(r, t->slot)); }
+static Expr *slot(Roles *r, const Turn *t) { return ex_var(r->a, t->at); }
+
+// The slot of the iteration that begins, and what is known of it.
+static void take_slot(Roles *r, const Turn *t, int depth, Stmt *out, Span span) {
+  Expr *at = ex_var(r->a, t->at), *zero = num(r, 0);
+  Expr *low = ex_bin(r->a, BIN_LE, zero, at), *high = ex_lt(r->a, at, num(r, depth));
+  st_add(r->a, out, st_let(r->a, t->at, ex_cast(r->a, DT_INDEX, value(r, t->slot)), span));
+  st_add(r->a, out, st_assume(r->a, ex_and(r->a, low, high), span));
+}
 
 static Region *barrier(Roles *r, Buffer *bars, Expr *at) {
   Expr *one = num(r, 1);
@@ -65,7 +74,8 @@ static int channel_of(const Roles *r, const Stmt *s) {
 
 static Turn new_turn(Roles *r, const char *of, const char *who, Span span) {
   return (Turn){declare(r, arena_printf(r->a, "%s_slot%s", of, who), DT_I32, SC_LOCAL, 1, span),
-                declare(r, arena_printf(r->a, "%s_phase%s", of, who), DT_I32, SC_LOCAL, 1, span)};
+                declare(r, arena_printf(r->a, "%s_phase%s", of, who), DT_I32, SC_LOCAL, 1, span),
+                var_new(r->a, "slot", DT_INDEX, VAR_LET, span)};
 }
 
 static int64_t bytes_of(const Buffer *b) { return buf_elems(b) * dt_bits(b->dtype) / 8; }
@@ -124,12 +134,11 @@ static void add_rings(Roles *r) {
 static void advance(Roles *r, const Channel *ch, const Turn *t, Stmt *out) {
   Arena *a = r->a;
   Span span = ch->loop->span;
-  Expr *next = ex_bin(a, BIN_ADD, value(r, t->slot), ex_int(a, DT_I32, 1));
-  Expr *wraps = ex_bin(a, BIN_EQ, next, ex_int(a, DT_I32, ch->depth));
-  Expr *zero = ex_bin(a, BIN_EQ, value(r, t->slot), ex_int(a, DT_I32, 0));
-  Expr *flipped = ex_bin(a, BIN_BITXOR, value(r, t->phase), ex_int(a, DT_I32, 1));
-  st_add(a, out, set(r, t->slot, ex_select(a, wraps, ex_int(a, DT_I32, 0), next), span));
-  st_add(a, out, set(r, t->phase, ex_select(a, zero, flipped, value(r, t->phase)), span));
+  Expr *last = ex_bin(a, BIN_EQ, slot(r, t), num(r, ch->depth - 1));
+  Expr *next = ex_select(a, last, num(r, 0), ex_add(a, slot(r, t), num(r, 1)));
+  Expr *wraps = ex_cast(a, DT_I32, ex_select(a, last, num(r, 1), num(r, 0)));
+  st_add(a, out, set(r, t->slot, ex_cast(a, DT_I32, next), span));
+  st_add(a, out, set(r, t->phase, ex_bin(a, BIN_BITXOR, value(r, t->phase), wraps), span));
 }
 
 /* ------------------------------------------------------------------ the producer */
@@ -141,6 +150,7 @@ static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
   Expr *at = slot(r, &ch->producer), *phase = value(r, ch->producer.phase);
   Expr *parity = ex_bin(a, BIN_BITXOR, phase, ex_int(a, DT_I32, 1));
   Span span = ch->loop->span;
+  take_slot(r, &ch->producer, ch->depth, out, span);
   st_add(a, out, st_op(a, OP_MBAR_WAIT, span, barrier(r, ch->empty, at), parity));
   st_add(a, out,
          st_op(a, OP_MBAR_ARRIVE_TX, span, barrier(r, ch->full, at), ex_int(a, DT_I32, ch->bytes)));
@@ -246,6 +256,10 @@ static void release(Roles *r, const Channel *ch, Stmt *out) {
 
 static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
   Stmt *old = loop->u.loop.body, *body = st_block(r->a, old->span);
+  for (int c = 0; c < plan->channels; c++) {
+    const Channel *ch = channel(r, loop, c);
+    take_slot(r, &ch->consumer, ch->depth, body, loop->span);
+  }
   for (int i = 0; i < old->u.block.len; i++) {
     Stmt *s = old->u.block.data[i];
     for (int c = 0; c < plan->channels; c++) {
@@ -337,12 +351,60 @@ static void split(Roles *r, const PlanRoles *plan) {
 
 /* ------------------------------------------------------------------ stores */
 
+static Region *columns(Roles *r, const Region *of, int64_t from, int64_t n) {
+  Region *x = walk_region(r->a, of);
+  int last = x->n - 1;
+  x->min[last] = ex_add(r->a, x->min[last], num(r, from));
+  x->extent[last] = num(r, n);
+  return x;
+}
+
+// fragment -> tile -> tensor, slab by slab. The tile becomes a ring of them.
+static Stmt *store_slabs(Roles *r, Stmt *in, Stmt *out, bool looped) {
+  Arena *a = r->a;
+  Stmt *both = st_block(a, in->span);
+  Region *frag = in->u.op.arg[0].region, *tensor = out->u.op.arg[1].region;
+  Buffer *tile = in->u.op.arg[1].region->buf;
+  int slabs = plan_copy(r->c->plan, in)->slabs;
+  int64_t cols = tile->shape[1]->u.i / slabs;
+  Expr *rows = tile->shape[0], *shape[] = {num(r, SLAB_SLOTS), rows, num(r, cols)};
+  tile->ndim = 3;
+  tile->shape = arena_copy(a, shape, sizeof shape);
+  tile->layout = plan_tma_layout(a, tile);
+  for (int i = 0; i < slabs; i++) {
+    Expr *min[] = {num(r, i % SLAB_SLOTS), num(r, 0), num(r, 0)};
+    Expr *extent[] = {num(r, 1), rows, num(r, cols)};
+    Region *slab = region_new(a, tile, min, extent);
+    Stmt *copy = st_op(a, OP_COPY, in->span, columns(r, frag, i * cols, cols), slab, (int64_t)0);
+    plan_clone(r->c->plan, in, copy);
+    st_add(a, both, copy);
+    st_add(a, both,
+           st_op(a, OP_TILE_STORE, out->span, slab, columns(r, tensor, i * cols, cols),
+                 (int64_t)looped));
+  }
+  diag_remark(r->c->diags, in->span, "roles", "%s: %d slabs of %lld columns, %d at once",
+              tile->name, slabs, (long long)cols, SLAB_SLOTS);
+  return both;
+}
+
+static Stmt *store_tiles(Roles *r, Stmt *s, bool looped);
+
+static void store_block(Roles *r, Stmt *s, bool looped) {
+  Stmt *out = st_block(r->a, s->span);
+  for (int i = 0; i < s->u.block.len; i++) {
+    Stmt *x = s->u.block.data[i];
+    bool copy = x->kind == ST_OP && x->u.op.op == OP_COPY;
+    if (copy && plan_copy(r->c->plan, x)->slabs)
+      st_add(r->a, out, store_slabs(r, x, s->u.block.data[++i], looped));
+    else st_add(r->a, out, store_tiles(r, x, looped));
+  }
+  s->u.block = out->u.block;
+}
+
 // In a loop a store is complete before the next, which may be to the same place.
 static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
   if (!s) return NULL;
-  if (s->kind == ST_BLOCK)
-    for (int i = 0; i < s->u.block.len; i++)
-      s->u.block.data[i] = store_tiles(r, s->u.block.data[i], looped);
+  if (s->kind == ST_BLOCK) store_block(r, s, looped);
   if (s->kind == ST_FOR) s->u.loop.body = store_tiles(r, s->u.loop.body, true);
   if (s->kind == ST_IF) {
     s->u.branch.yes = store_tiles(r, s->u.branch.yes, looped);
@@ -358,6 +420,7 @@ static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
 void pass_roles(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Roles r = {.c = c, .a = c->arena, .program = p, .kernel = p->kernels.data[i]};
+    fold_clears(c, p, r.kernel);
     r.kernel->body = store_tiles(&r, r.kernel->body, false);
     PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
     if (!plan) continue;

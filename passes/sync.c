@@ -31,7 +31,8 @@ static void put_wait(Sync *s, Stmt *parent, Stmt *x) {
   if (s->from->bulk) {
     Expr *first = ex_bin(s->a, BIN_EQ, ex_var(s->a, s->kernel->thread), ex_index(s->a, 0));
     Stmt *wait = st_block(s->a, span);
-    st_add(s->a, wait, st_op(s->a, OP_BULK_WAIT, span, (int64_t)0, (int64_t)1));
+    int64_t younger = s->from->commits ? s->from->commits - 1 : 0;
+    st_add(s->a, wait, st_op(s->a, OP_BULK_WAIT, span, younger, (int64_t)1));
     sync_insert(s->a, parent, x, st_if(s->a, first, wait, NULL, span));
     return;
   }

@@ -31,7 +31,7 @@ typedef struct {
   bool bulk;   // async: thread 0's, a TMA store's of its tile, until a bulk_wait
   bool warp;   // of a warp together: who gives an address is not who gets what is there
   bool waited; // async: complete for its own thread, not yet visible to others
-  int commits; // async: groups closed since it was issued, its own included
+  int commits; // async, and bulk in its own groups: closed since it was issued, its own included
   Buffer *buf;
   int64_t count;
   Place at;

@@ -106,12 +106,19 @@ static void groups(Sync *s, int64_t wait) {
   s->state = next;
 }
 
-// All TMA stores so far have read their tiles.
-static void bulk_wait(Sync *s) {
+enum { BULK_GROUPS = 8 }; // as many are told apart
+
+// Thread 0's groups of TMA stores: a commit (wait < 0), or a wait until all but the newest `wait`
+// have read their tiles.
+static void bulk_groups(Sync *s, int64_t wait) {
   State next = {0};
   for (int i = 0; i < s->state.len; i++) {
     Pending *p = s->state.data[i];
-    if (flying(p) && p->bulk) arrived(s, p = arena_copy(s->a, p, sizeof *p));
+    if (flying(p) && p->bulk) {
+      p = arena_copy(s->a, p, sizeof *p);
+      if (wait < 0) p->commits += p->commits < BULK_GROUPS;
+      else if (p->commits > wait) arrived(s, p);
+    }
     add(s, &next, p);
   }
   s->state = next;
@@ -232,7 +239,8 @@ static void visit_accesses(Sync *s, Stmt *x) {
 
 static void note_special(void *ctx, Stmt *x) {
   if (x->kind != ST_OP) return;
-  if (op_info(x->u.op.op)->sync > SYNC_WARP || x->u.op.op == OP_BULK_WAIT) *(bool *)ctx = true;
+  bool bulk = x->u.op.op == OP_BULK_WAIT || x->u.op.op == OP_BULK_COMMIT;
+  if (op_info(x->u.op.op)->sync > SYNC_WARP || bulk) *(bool *)ctx = true;
 }
 
 // All accesses of a loop at once: false when some pair of them conflicts between iterations.
@@ -252,9 +260,10 @@ static bool gather(Sync *s, Stmt *x, State *all) {
   for (int i = 0; i < all->len; i++) {
     Pending *a = as_pending(s, all->data[i]);
     for (int j = 0; j < all->len; j++) {
-      bool flight = i == j && a->async && a->mode != ACC_READ;
-      if (flight && sync_repeats(s, all->data[i])) return false;
-      if (!flight && sync_conflict(s, a, all->data[j]) != CONFLICT_NONE) return false;
+      // Where any thread conflicts, one access does with itself: what counts is another place.
+      bool own = i == j && (a->async || a->warp) && a->mode != ACC_READ;
+      if (own && sync_repeats(s, all->data[i])) return false;
+      if (!own && sync_conflict(s, a, all->data[j]) != CONFLICT_NONE) return false;
     }
   }
   return true;
@@ -417,14 +426,15 @@ static void visit_roles(Sync *s, Stmt *x) {
   facts_pop(s->facts, mark);
 }
 
-// Thread 0's branch: the others have no TMA stores to wait for.
-static bool waits_for_bulk(const Stmt *x) {
+// Thread 0's branch: the others have no TMA stores to close groups of or to wait for.
+static bool only_bulk(const Stmt *x) {
   const Stmt *yes = x->u.branch.yes;
   for (int i = 0; i < yes->u.block.len; i++) {
     const Stmt *y = yes->u.block.data[i];
-    if (y->kind == ST_OP && y->u.op.op == OP_BULK_WAIT) return !x->u.branch.no;
+    OpCode op = y->kind == ST_OP ? y->u.op.op : OP_SYNC;
+    if (op != OP_TMA_STORE && op != OP_BULK_COMMIT && op != OP_BULK_WAIT) return false;
   }
-  return false;
+  return !x->u.branch.no;
 }
 
 static void visit_if(Sync *s, Stmt *x) {
@@ -443,7 +453,7 @@ static void visit_if(Sync *s, Stmt *x) {
   facts_pop(s->facts, mark);
   if (s->from) return;
   State yes = s->state;
-  if (waits_for_bulk(x)) return;
+  if (only_bulk(x)) return;
   // Under a condition that varies, the other threads run `no` after these ran `yes`.
   s->state = entry;
   if (x->u.branch.no && !uniform_expr(s->uniform, x->u.branch.cond)) merge(s, &s->state, &yes);
@@ -495,7 +505,8 @@ static void visit_op(Sync *s, Stmt *x) {
   if (info->sync == SYNC_BLOCK) barrier(s);
   else if (info->sync == SYNC_COMMIT) groups(s, -1);
   else if (info->sync == SYNC_WAIT) groups(s, x->u.op.arg[0].i);
-  else if (x->u.op.op == OP_BULK_WAIT) bulk_wait(s);
+  else if (x->u.op.op == OP_BULK_COMMIT) bulk_groups(s, -1);
+  else if (x->u.op.op == OP_BULK_WAIT) bulk_groups(s, x->u.op.arg[0].i);
   else visit_accesses(s, x);
 }
 

@@ -400,6 +400,35 @@ START_TEST(permute) {
 END_TEST
 
 // Conflicts by simulation: bytes served per bank word and phase.
+// A part at any multiple of its shape lies on the threads that the part's own layout names, in
+// registers that differ from its own by a constant in one order; where threads would go, there is
+// none.
+START_TEST(parts) {
+  Layout *l = layout_wgmma_c(arena, 128, 192, 32, 2, 1);
+  int64_t shapes[][2] = {{128, 64}, {128, 8}, {128, 192}, {128, 96}};
+  for (size_t s = 0; s < LEN(shapes); s++) {
+    Layout *p = layout_part(arena, l, shapes[s]);
+    ck_assert(p && layout_covers(p));
+    ck_assert_int_eq(layout_regs(p), shapes[s][0] * shapes[s][1] / 256);
+    for (int64_t at = 0; at < 192; at += shapes[s][1])
+      for (int64_t i = 0; i < 128; i++)
+        for (int64_t j = 0; j < shapes[s][1]; j++) {
+          int64_t part[] = {i, j}, whole[] = {i, at + j}, t, u, w, x, first, zero[] = {0, at};
+          layout_at(p, part, &t, &w);
+          layout_at(l, whole, &u, &x);
+          layout_at(l, zero, &u, &first);
+          layout_at(l, whole, &u, &x);
+          ck_assert_int_eq(t, u);
+          ck_assert_int_eq(w, x - first);
+        }
+  }
+  int64_t threads[] = {64, 192}, uneven[] = {128, 80}, pairs[] = {128, 4};
+  ck_assert_ptr_null(layout_part(arena, l, threads));
+  ck_assert_ptr_null(layout_part(arena, l, uneven));
+  ck_assert_ptr_null(layout_part(arena, l, pairs));
+}
+END_TEST
+
 START_TEST(conflicts) {
   int64_t off[32];
   for (int bytes = 4; bytes <= 16; bytes *= 2)
@@ -445,6 +474,7 @@ int main(void) {
   tcase_add_test(c, shared);
   tcase_add_test(c, equality);
   tcase_add_test(c, permute);
+  tcase_add_test(c, parts);
   tcase_add_test(c, conflicts);
   tcase_add_test(c, not_covering);
   suite_add_tcase(s, c);
