@@ -389,16 +389,18 @@ static Stmt *store_slabs(Roles *r, Stmt *in, Stmt *out, bool looped) {
 
 static Stmt *store_tiles(Roles *r, Stmt *s, bool looped);
 
+// In place: a channel knows its first and last use by their positions.
 static void store_block(Roles *r, Stmt *s, bool looped) {
-  Stmt *out = st_block(r->a, s->span);
   for (int i = 0; i < s->u.block.len; i++) {
     Stmt *x = s->u.block.data[i];
     bool copy = x->kind == ST_OP && x->u.op.op == OP_COPY;
-    if (copy && plan_copy(r->c->plan, x)->slabs)
-      st_add(r->a, out, store_slabs(r, x, s->u.block.data[++i], looped));
-    else st_add(r->a, out, store_tiles(r, x, looped));
+    if (!copy || !plan_copy(r->c->plan, x)->slabs) {
+      s->u.block.data[i] = store_tiles(r, x, looped);
+      continue;
+    }
+    s->u.block.data[i] = store_slabs(r, x, s->u.block.data[i + 1], looped);
+    s->u.block.data[++i] = st_block(r->a, x->span);
   }
-  s->u.block = out->u.block;
 }
 
 // In a loop a store is complete before the next, which may be to the same place.
