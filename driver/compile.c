@@ -45,6 +45,8 @@ EvOptions job_eval(const Job *j, const Options *o) {
                      .bindings = o->bindings,
                      .entry = o->entry,
                      .name = o->name,
+                     .hints = tn_hints,
+                     .hints_ctx = (void *)(uintptr_t)o,
                      .include = o->include.data,
                      .ninclude = o->include.len};
 }

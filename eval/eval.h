@@ -7,6 +7,20 @@
 #include "ir/ir.h"
 #include "ir/target.h"
 
+// A product of matrices for which a program asks tile sizes (tilelang.carver), and one answer.
+typedef struct {
+  int64_t m, n, k;
+  const char *in, *out, *accum; // dtypes
+  bool trans_a, trans_b;
+} EvMatmul;
+
+typedef struct {
+  int block_m, block_n, block_k, stages;
+  int warp_m, warp_n; // of the block's tile, what a warp computes
+  int panel;          // T.use_swizzle; 0: none
+  double us;          // predicted
+} EvHint;
+
 typedef struct {
   Arena *arena;
   Diags *diags; // its Sources hold the file, and get the modules that it imports
@@ -18,6 +32,9 @@ typedef struct {
   const char *name;     // --name: the C symbol; NULL: the outermost function's name
   const char *const *include; // -I, after the importing file's own folder
   int ninclude;
+  // The best hints for a product, at most `most`; returns how many. NULL: there are none.
+  int (*hints)(void *ctx, const EvMatmul *m, EvHint *out, int most);
+  void *hints_ctx;
   bool configs; // evaluate the entries' tuning spaces too
   bool list;    // only say which entries there are: no kernel is evaluated
 } EvOptions;

@@ -540,6 +540,8 @@ Val v_bound(Ev *ev, Val f, Val self);
 
 Val mod_attr(Ev *ev, const Module *m, const char *name, Span at);
 void ev_import(Ev *ev, const AstStmt *s);
+bool carver_is(const char *name); // carver.c: is it tilelang.carver, or a part of it
+Val carver_module(Ev *ev, const char *name);
 Val mod_builtin(Ev *ev, const char *name); // "tilelang": V_UNSET when not tlc's own
 bool ev_run_file(Ev *ev, uint32_t file, Env *env);
 

@@ -42,6 +42,7 @@ Val mod_builtin(Ev *ev, const char *name) {
   if (!strcmp(name, "tvm.tir")) return known_module(ev, "tvm.tirx");
   if (!strcmp(name, "T") || !strcmp(name, "GemmWarpPolicy") || !strcmp(name, "PassConfigKey"))
     return (Val){.kind = V_UNSET};
+  if (carver_is(name)) return carver_module(ev, name);
   Val m = module(name);
   return m.kind != V_UNSET ? m : known_module(ev, name);
 }
@@ -93,11 +94,15 @@ Val mod_attr(Ev *ev, const Module *m, const char *name, Span at) {
   if (m->env) {
     Cell *c = map_get(m->env->cells, name);
     if (c && c->v.kind != V_UNSET) return c->v;
+    Val sub = carver_is(m->name) ? mod_builtin(ev, arena_printf(ev->arena, "%s.%s", m->name, name))
+                                 : (Val){.kind = V_UNSET};
+    if (sub.kind != V_UNSET) return sub;
     return v_opaque(ev, "%s.%s", m->name, name);
   }
   double constant;
   if (!strcmp(m->name, "T")) return vocab_attr(ev, name, at);
-  if (!strcmp(m->name, "GemmWarpPolicy")) return policy_attr(ev, name, at);
+  if (!strcmp(m->name, "GemmWarpPolicy") && !lib_find(m->name, name))
+    return policy_attr(ev, name, at);
   if (!strcmp(m->name, "math") && math_constant(name, &constant)) return v_float(constant);
   const Builtin *b = lib_find(m->name, name);
   if (b) return (Val){.kind = V_BUILTIN, .builtin = b};

@@ -104,6 +104,13 @@ $(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
 	@mkdir -p $(@D)
 	sed -e '/^#include "host_/d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' $(CG_HOST) > $@
 
+# Modules of tlc's own that are written in the language.
+$(BUILD)/eval/%.inc: eval/%.tl
+	@mkdir -p $(@D)
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $< > $@
+
+$(BUILD)/eval/carver.o: $(BUILD)/eval/carver.inc
+
 $(BUILD)/codegen/prelude.o: $(BUILD)/codegen/prelude_data.inc $(BUILD)/codegen/prelude_host.inc
 
 # Each thread-level op alone, for tests/gpu/ops.sh.

@@ -8,6 +8,11 @@ Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c) {
   Options o = *s->options;
   o.arena = a;
   o.entry = s->entry;
+  if (s->source) {
+    o.input = "template.tl";
+    o.params = NULL;
+    o.zero.len = 0;
+  }
   o.bindings = map_new(a);
   o.flags = map_new(a);
   const TnBindings *all[] = {&c->sizes, &c->bindings};
@@ -67,6 +72,7 @@ static void look(void *ctx, Stmt *s) {
 static void note_shape(const Job *j, TnCandidate *c) {
   c->threads = c->stages = 0;
   c->smem = 0;
+  tn_note_gemm(j, c);
   for (int i = 0; i < j->thread.len; i++) {
     const Program *p = j->thread.data[i];
     for (int k = 0; k < p->kernels.len; k++) {
@@ -79,13 +85,34 @@ static void note_shape(const Job *j, TnCandidate *c) {
   }
 }
 
-bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
-  Options *o = NEW(a, Options);
+bool tn_front(Arena *a, const TnSpace *s, TnCandidate *c, Job *j, Options *o) {
   *o = tn_options(a, s, c);
   *j = (Job){.arena = a, .sources = src_new(a)};
   j->diags = diag_new(a, j->sources, (DiagOptions){0});
-  if (!job_open(j, o)) return refuse(a, c, NULL, "the file cannot be read any more");
-  if (!job_front(j, o) || !job_lower(j, o)) return refuse_by(a, c, j);
+  if (s->source) j->file = src_add(j->sources, o->input, s->source, strlen(s->source));
+  else if (!job_open(j, o)) return refuse(a, c, NULL, "the file cannot be read any more");
+  return job_front(j, o) || refuse_by(a, c, j);
+}
+
+bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c) {
+  Options *o = NEW(a, Options);
+  TnFigures f;
+  Job j;
+  if (!tn_front(a, s, c, &j, o)) return false;
+  if (!tn_figures(s->target, s->options->tune.figures, &f)) return false;
+  c->model.us = 0;
+  for (int i = 0; i < j.tile.len; i++) {
+    double us = tn_estimate(a, j.tile.data[i], s->target, &f, &c->sizes);
+    if (us <= 0) return refuse(a, c, NULL, "its tiles have no room");
+    c->model.us += us;
+  }
+  return true;
+}
+
+bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
+  Options *o = NEW(a, Options);
+  if (!tn_front(a, s, c, j, o)) return false;
+  if (!job_lower(j, o)) return refuse_by(a, c, j);
   const char *why = hopeless(j);
   if (why) return refuse(a, c, diag_code(DIAG_REGISTERS), why);
   Buf text = {0};

@@ -29,6 +29,49 @@ const char *tn_code(const char *text);
 // The options that compile a candidate.
 struct Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c);
 
+// Evaluates a candidate to tile IR. False: c has become TN_PRUNED.
+bool tn_front(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j, struct Options *o);
+bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c); // the estimate alone, into c->model.us
+
+/* gemm.c */
+
+void tn_note_gemm(const struct Job *j, TnCandidate *c); // tile, warps and panel
+
+/* quick.c */
+
+// A rough time in us from tiles, without lowering; 0: the target has no room for them.
+double tn_estimate(Arena *a, const Program *tile, const Target *t, const TnFigures *f,
+                   const TnBindings *sizes);
+
+/* knobs.c */
+
+// The parameters of a kernel that shape its tiles, and values worth a try.
+typedef enum { TN_KNOB_TILE, TN_KNOB_THREADS, TN_KNOB_STAGES, TN_KNOB_RASTER } TnKnobKind;
+
+typedef struct {
+  const char *name;
+  TnKnobKind kind;
+  VEC(const char *) values;
+} TnKnob;
+
+typedef VEC(TnKnob) TnKnobs;
+
+// By what of the program changes when a parameter does. False: it cannot be evaluated; printed.
+bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out);
+
+/* assemble.c */
+
+// nvcc's -Xptxas -v of n candidates into their `as`, and the model's time by it. EXIT_MACHINE,
+// after a message, where there is no nvcc.
+int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, int, int), void *ctx);
+void tn_read_ptxas(const char *said, TnAsm *out); // the worst of its kernels
+
+/* tune.c */
+
+// The candidates of one problem size, compiled, and what there is to say of them printed. An exit
+// status, after a message where it is not 0.
+int tn_prepare(const struct Options *o, const TnBindings *sizes, TnSpace *s);
+
 /* model.c */
 
 // The model's time of all programs of a compiled job, into c->model.

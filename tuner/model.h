@@ -25,16 +25,16 @@ typedef struct {
 typedef struct {
   Arena *arena;
   VEC(MvCell) cells;
-  bool sweep;    // which of the two ranges counts
-  bool guessed;  // something that no compiler knows was asked for: it counted as 0
-  int64_t time;  // changes with every value
+  bool sweep;   // which of the two ranges counts
+  bool guessed; // something that no compiler knows was asked for: it counted as 0
+  int64_t time; // changes with every value
 } MvEnv;
 
 void mv_set(MvEnv *e, const Var *v, MvRange point, MvRange sweep);
 void mv_let(MvEnv *e, const Var *v, Expr *value);
-void mv_pop(MvEnv *e, int mark);               // forgets all but the first `mark`
+void mv_pop(MvEnv *e, int mark); // forgets all but the first `mark`
 MvRange mv_eval(MvEnv *e, const Expr *x);
-int64_t mv_point(MvEnv *e, const Expr *x);     // the middle of its range
+int64_t mv_point(MvEnv *e, const Expr *x); // the middle of its range
 // Is the condition true (1), false (0), or either (-1)?
 int mv_truth(MvEnv *e, const Expr *cond);
 
@@ -43,26 +43,26 @@ int mv_truth(MvEnv *e, const Expr *cond);
 // What happens in the iterations of one loop, outside of loops within it; unrolled ones are no
 // loops. Clocks are those that the unit of one multiprocessor is busy for this block.
 typedef struct {
-  const Stmt *loop; // NULL: outside of loops
-  bool producer;    // done by the producer's threads
-  double trips;     // iterations, all in all
+  const Stmt *loop;                    // NULL: outside of loops
+  bool producer;                       // done by the producer's threads
+  double trips;                        // iterations, all in all
   double tensor, smem, issue, special; // clocks
   double flops;
   double smem_bytes;
-  double load, store;   // bytes between the multiprocessor and L2, by sectors of 32
-  double barriers;      // barriers and waits for others
-  double round_trips;   // to memory, each waited for before the next
-  double drains;        // waits for an empty tensor pipe
-  double ahead;         // iterations between a copy's issue and its use; < 0: no asynchronous ones
-  double overlap;       // and clocks of work between them, if both are in one iteration
+  double load, store; // bytes between the multiprocessor and L2, by sectors of 32
+  double barriers;    // barriers and waits for others
+  double round_trips; // to memory, each waited for before the next
+  double drains;      // waits for an empty tensor pipe
+  double ahead;       // iterations between a copy's issue and its use; < 0: no asynchronous ones
+  double overlap;     // and clocks of work between them, if both are in one iteration
   double commits, commit_at; // of an iteration so far; clocks of work before the last of them
 } MwPhase;
 
 typedef struct {
   VEC(MwPhase) phases;
-  int threads, warps;    // consumers
-  bool mma_sync;         // products by mma.sync
-  int registers;         // a thread needs at least, by what it keeps
+  int threads, warps; // consumers
+  bool mma_sync;      // products by mma.sync
+  int registers;      // a thread needs at least, by what it keeps
 } MwBlock;
 
 typedef struct {
@@ -88,8 +88,8 @@ int mw_sectors(const int64_t *address, int lanes, int bytes); // of 32 bytes tha
 /* traffic.c: what comes from HBM, by the boxes of tensors that the blocks of a wave share */
 
 typedef struct {
-  double first, next;   // bytes of the first wave, and of one after it
-  double tensors;       // bytes of all that the kernel touches at least once, as far as it is known
+  double first, next; // bytes of the first wave, and of one after it
+  double tensors;     // bytes of all that the kernel touches at least once, as far as it is known
 } MtTraffic;
 
 // k: of p, at TILE level, blocks in their order of launch; `wave`: blocks that run at once.

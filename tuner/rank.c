@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/runtime.h"
 #include "tuner/internal.h"
 
 /* ------------------------------------------------------------------ order */
@@ -75,6 +76,70 @@ void tn_table(const TnSpace *s, int most, FILE *to) {
     row(&b, &s->all.data[order[i]], i + 1, measured);
   fputs(buf_str(&b), to);
   buf_free(&b);
+}
+
+static void json_bindings(Buf *b, const char *name, const TnBindings *list) {
+  buf_printf(b, "\"%s\": {", name);
+  for (int i = 0; i < list->len; i++) {
+    buf_puts(b, i ? ", " : "");
+    rt_json_string(b, list->data[i].name);
+    buf_puts(b, ": ");
+    rt_json_string(b, list->data[i].value);
+  }
+  buf_putc(b, '}');
+}
+
+static void json_candidate(Buf *b, const TnCandidate *c) {
+  const TnModel *m = &c->model;
+  buf_printf(b, "{\"id\": %d, \"state\": \"%s\", ", c->id, tn_state_name(c->state));
+  json_bindings(b, "config", &c->bindings);
+  buf_puts(b, ", ");
+  json_bindings(b, "flags", &c->flags);
+  if (c->code) buf_printf(b, ", \"code\": \"%s\"", c->code);
+  if (c->reason) buf_puts(b, ", \"reason\": ");
+  if (c->reason) rt_json_string(b, c->reason);
+  if (c->same_as >= 0) buf_printf(b, ", \"same_as\": %d", c->same_as);
+  if (ranks(c)) {
+    buf_printf(b, ", \"model_us\": %.4g, \"bound\": \"%s\"", m->us, m->bound ? m->bound : "");
+    buf_printf(b, ", \"tensor_us\": %.4g, \"smem_us\": %.4g, \"issue_us\": %.4g, ", m->tensor_us,
+               m->smem_us, m->issue_us);
+    buf_printf(b, "\"l2_us\": %.4g, \"hbm_us\": %.4g, \"epilogue_us\": %.4g, ", m->l2_us, m->hbm_us,
+               m->epilogue_us);
+    buf_printf(b, "\"flops\": %.6g, \"hbm_bytes\": %.6g, \"l2_bytes\": %.6g, ", m->flops,
+               m->hbm_bytes, m->l2_bytes);
+    buf_printf(b, "\"blocks\": %lld, \"occupancy\": %d, \"waves\": %.3f, ", (long long)m->blocks,
+               m->occupancy, m->waves);
+    buf_printf(b, "\"threads\": %d, \"smem\": %lld, \"stages\": %d, ", c->threads,
+               (long long)c->smem, c->stages);
+    buf_printf(b, "\"tile\": [%d, %d, %d], \"warps\": [%d, %d], \"raster\": %d", c->tile[0],
+               c->tile[1], c->tile[2], c->warps[0], c->warps[1], c->panel);
+  }
+  if (c->as.registers >= 0)
+    buf_printf(b, ", \"registers\": %d, \"spills\": %d, \"stack\": %d", c->as.registers,
+               c->as.spills, c->as.stack);
+  if (c->state == TN_MEASURED)
+    buf_printf(b, ", \"us\": %.6g, \"mean_us\": %.6g, \"min_us\": %.6g", c->median_us, c->mean_us,
+               c->min_us);
+  buf_putc(b, '}');
+}
+
+void tn_json(const TnSpace *s, Buf *b) {
+  int *order = NEWN(s->arena, int, s->all.len + 1), n = tn_rank(s, order), written = 0;
+  buf_puts(b, "{\"kernel\": ");
+  rt_json_string(b, s->entry ? s->entry : "");
+  buf_printf(b, ", \"arch\": \"%s\", ", s->target->name);
+  json_bindings(b, "sizes", &s->sizes);
+  buf_puts(b, ", \"candidates\": [");
+  for (int i = 0; i < n; i++) {
+    buf_puts(b, written++ ? ",\n " : "\n ");
+    json_candidate(b, &s->all.data[order[i]]);
+  }
+  for (int i = 0; i < s->all.len; i++) {
+    if (ranks(&s->all.data[i])) continue;
+    buf_puts(b, written++ ? ",\n " : "\n ");
+    json_candidate(b, &s->all.data[i]);
+  }
+  buf_puts(b, "]}\n");
 }
 
 /* ------------------------------------------------------------------ what does not rank */

@@ -7,7 +7,7 @@
 #include "tuner/internal.h"
 #include "tuner/pool.h"
 
-enum { TOP_NO_RUN = 20 };
+enum { TOP_NO_RUN = 20, TOP_ROLLER = 10 };
 
 typedef struct {
   const char *what;
@@ -36,27 +36,72 @@ static int nothing_left(const TnSpace *s) {
   return EXIT_WRONG_PROGRAM;
 }
 
-int tn_prepare(const Options *o, const TnBindings *sizes, TnSpace *s) {
-  TnFigures figures;
-  int status = tn_space(o->arena, o, sizes, s);
-  if (status) return status;
-  if (!tn_figures(s->target, o->tune.figures, &figures)) return EXIT_USAGE;
+static int print_json(const TnSpace *s) {
+  Buf b = {0};
+  tn_json(s, &b);
+  fwrite(buf_str(&b), 1, b.len, stdout);
+  buf_free(&b);
+  return fflush(stdout) ? EXIT_MACHINE : EXIT_OK;
+}
+
+// A hint of the model in words.
+static void say_hint(const TnCandidate *c, int rank) {
+  printf("%4d  %.2f us", rank, c->model.us);
+  if (c->tile[0])
+    printf(", tile %dx%dx%d, warps %dx%d", c->tile[0], c->tile[1], c->tile[2], c->warps[0],
+           c->warps[1]);
+  printf(", %d threads, %d stages", c->threads, c->stages);
+  if (c->panel) printf(", raster %d", c->panel);
+  putchar('\n');
+}
+
+static void say_hints(const TnSpace *s) {
+  printf("%s on %s, by the model of %s:\n", s->entry, s->target->name, s->figures->name);
+  for (int i = 0; i < s->all.len; i++) say_hint(&s->all.data[i], i + 1);
+}
+
+// The candidates, each through the compiler. An exit status.
+static int find(TnSpace *s) {
+  const Options *o = s->options;
+  int jobs = tn_pool_jobs(o->tune.jobs);
+  if (o->tune.roller) return tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs);
   if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
     fprintf(stderr, "tlc: --tune: -p gives every tuned parameter: nothing is searched\n");
   Progress p = {"compiling"};
-  tn_compile_all(s, tn_pool_jobs(o->tune.jobs), show, &p);
-  int *order = NEWN(o->arena, int, s->all.len + 1);
-  if (!tn_rank(s, order)) return nothing_left(s);
-  say_counts(s);
+  tn_compile_all(s, jobs, show, &p);
   return EXIT_OK;
 }
 
-int tn_tune(const Options *o) {
-  if (!o->tune.no_run) return tn_measure(o);
+int tn_prepare(const Options *o, const TnBindings *sizes, TnSpace *s) {
+  TnFigures *figures = NEW(o->arena, TnFigures);
+  int status = tn_space(o->arena, o, sizes, s);
+  if (status) return status;
+  if (!tn_figures(s->target, o->tune.figures, figures)) return EXIT_USAGE;
+  s->figures = figures;
+  status = find(s);
+  if (status) return status;
+  int *order = NEWN(o->arena, int, s->all.len + 1);
+  if (!tn_rank(s, order)) return nothing_left(s);
+  if (o->json) return EXIT_OK;
+  if (o->tune.roller) say_hints(s);
+  else say_counts(s);
+  return EXIT_OK;
+}
+
+// The best of the model, and what the assembler says of them.
+static int rank(const Options *o) {
   TnSpace s;
   int status = tn_prepare(o, NULL, &s);
   if (status) return status;
+  int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
+  int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
+  Progress p = {"assembling"};
+  if (top > n) top = n;
+  (void)tn_assemble(&s, order, top, show, &p); // without nvcc the model alone ranks
+  if (o->json) return print_json(&s);
   tn_failures(&s, stdout);
-  tn_table(&s, o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk, stdout);
+  tn_table(&s, top, stdout);
   return EXIT_OK;
 }
+
+int tn_tune(const Options *o) { return o->tune.no_run ? rank(o) : tn_measure(o); }

@@ -26,26 +26,26 @@ typedef struct {
   bool roller;         // --roller: tiles by the model instead of a space
   int topk;            // --topk; 0: all; -1: 10 with --roller, 20 with --no-run, else all
   // what is done
-  bool no_run; // --no-run: rank by the model and what the assembler says
-  const char *save;    // --save FILE
+  bool no_run;      // --no-run: rank by the model and what the assembler says
+  const char *save; // --save FILE
   // build, run, cache, sweep, report
-  int jobs;              // --jobs; 0: TLC_TUNE_JOBS, else one a core
-  double timeout;        // --tune-timeout, seconds a candidate; 0: as declared, else 100
-  int warmup, rep;       // --warmup, --rep; -1: as declared, else 25 and 100
+  int jobs;        // --jobs; 0: TLC_TUNE_JOBS, else one a core
+  double timeout;  // --tune-timeout, seconds a candidate; 0: as declared, else 100
+  int warmup, rep; // --warmup, --rep; -1: as declared, else 25 and 100
   bool no_cache, clear_cache, strict;
-  int64_t cache_limit;   // bytes; 0: default
-  const char *sweep;     // --sweep NAME=V,V
-  const char *report;    // --report FILE
-  const char *tuned;     // --tuned FILE
-  bool runner;           // --tune-runner: this is the process that runs candidates
+  int64_t cache_limit; // bytes; 0: default
+  const char *sweep;   // --sweep NAME=V,V
+  const char *report;  // --report FILE
+  const char *tuned;   // --tuned FILE
+  bool runner;         // --tune-runner: this is the process that runs candidates
 } TnOptions;
 
 /* ------------------------------------------------------------------ candidates */
 
 typedef enum {
-  TN_QUEUED,       // legal: to be built
-  TN_PRUNED,       // the compiler refuses it, or the target has not the room
-  TN_DUPLICATE,    // another candidate has the same text
+  TN_QUEUED,    // legal: to be built
+  TN_PRUNED,    // the compiler refuses it, or the target has not the room
+  TN_DUPLICATE, // another candidate has the same text
   TN_BUILT,
   TN_BUILD_FAILED, // nvcc failed, or ran out of time
   TN_WRONG,        // its results are not the expected ones
@@ -62,7 +62,7 @@ typedef struct {
 
 // What the model says, per launch.
 typedef struct {
-  double us;    // predicted time; 0: not modelled
+  double us; // predicted time; 0: not modelled
   double tensor_us, smem_us, l2_us, hbm_us, issue_us, epilogue_us, launch_us; // parts of it
   double flops, hbm_bytes, l2_bytes, smem_bytes;
   int64_t blocks;
@@ -78,20 +78,23 @@ typedef struct {
   TnBindings sizes;    // what -p (and --sweep) gave: locked parameters and the problem's size
   const char *entry;   // as --entry takes it
   TnState state;
-  const char *reason;  // of every state but queued, built and measured; else NULL
-  const char *code;    // id of the diagnostic that refused it ("E410"); NULL
-  int same_as;         // TN_DUPLICATE: id of the candidate that has the text; else -1
-  const char *symbol;  // C symbol of the launcher
-  const char *text;    // the .cu; NULL where pruned or a duplicate
+  const char *reason; // of every state but queued, built and measured; else NULL
+  const char *code;   // id of the diagnostic that refused it ("E410"); NULL
+  int same_as;        // TN_DUPLICATE: id of the candidate that has the text; else -1
+  const char *symbol; // C symbol of the launcher
+  const char *text;   // the .cu; NULL where pruned or a duplicate
   size_t len;
-  uint64_t hash;       // of the text
-  int threads;         // of a block, producers included
-  int64_t smem;        // bytes of shared memory of a block
-  int stages;          // of the deepest pipelined loop
+  uint64_t hash; // of the text
+  int threads;   // of a block, producers included
+  int64_t smem;  // bytes of shared memory of a block
+  int stages;    // of the deepest pipelined loop
+  int tile[3];   // M, N and K of its largest product; 0: it has none
+  int warps[2];  // that share its rows, and its columns
+  int panel;     // of T.use_swizzle; 0: none
   TnAsm as;
   TnModel model;
-  double median_us, mean_us, min_us; // measured; 0: not
-  bool early;                        // given up after a few launches: only known to be slow
+  double median_us, mean_us, min_us;   // measured; 0: not
+  bool early;                          // given up after a few launches: only known to be slow
   double final_us, final_lo, final_hi; // of the final round; 0: took no part
 } TnCandidate;
 
@@ -102,13 +105,16 @@ typedef struct {
   Arena *arena;
   const struct Options *options;
   const Target *target;
+  const struct TnFigures *figures; // of --gpu; NULL: not asked for yet
   const char *entry;
-  TnBindings sizes;      // as TnCandidate.sizes
-  TnCandidates all;      // in order of the space
-  const char *from;      // where the space is from: "@tilelang.autotune", a file's name, "--space"
+  TnBindings sizes; // as TnCandidate.sizes
+  TnCandidates all; // in order of the space
+  const char *from; // where the space is from: "@tilelang.autotune", a file's name, "--space"
   const char *rtol, *atol; // declared beside the space; NULL: none
   const char *warmup, *rep, *timeout;
-  int locked;            // tuned parameters that -p fixed
+  int locked;         // tuned parameters that -p fixed
+  const char *source; // text of the program instead of the options' file; NULL: that
+  bool quick;         // candidates get an estimate from their tiles alone, and no text
 } TnSpace;
 
 /* space.c: which candidates there are */
@@ -126,14 +132,13 @@ void tn_text(const TnCandidate *c, Buf *out);
 // has become TN_PRUNED with a reason. Fills symbol, text, hash, threads, smem, stages, model.
 bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j);
 // All of them, `jobs` at a time; then duplicates are marked. progress may be NULL.
-void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of),
-                    void *ctx);
+void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of), void *ctx);
 
 /* figures.c: what a GPU can do */
 
-typedef struct {
-  const char *name;    // "H200"
-  const char *target;  // the newest of tlc's targets that it runs
+typedef struct TnFigures {
+  const char *name;   // "H200"
+  const char *target; // the newest of tlc's targets that it runs
 #define FIGURE(member, meaning) double member;
 #include "tuner/figures.def"
 #undef FIGURE
@@ -150,16 +155,21 @@ bool tn_figures(const Target *t, const char *text, TnFigures *out);
 TnModel tn_model(const Program *tile, const Program *thread, const Target *t, const TnFigures *f,
                  const TnAsm *as, const TnBindings *sizes);
 
-/* roller.c: candidates that the model makes up */
+/* roller.c: candidates that the model makes up, the best first */
 
-int tn_roller(Arena *a, const struct Options *o, TnSpace *out);
+// s: of tn_space with --roller: its entry and sizes. Fills s->all with compiled candidates, at most
+// `most` of them queued. Returns an exit status; other than 0: the reason has been printed.
+int tn_roller(TnSpace *s, int most, int jobs);
+// EvOptions.hints; ctx: the run's Options.
+int tn_hints(void *ctx, const EvMatmul *m, EvHint *out, int most);
 
 /* rank.c: --tune: order, table, what was pruned and why */
 
 // Indices of candidates that rank: measured ones by median, then by the model. Returns how many.
 int tn_rank(const TnSpace *s, int *order);
-void tn_table(const TnSpace *s, int most, FILE *to);   // most 0: all
-void tn_failures(const TnSpace *s, FILE *to);          // counts by reason, with an example each
+void tn_table(const TnSpace *s, int most, FILE *to); // most 0: all
+void tn_json(const TnSpace *s, Buf *out);            // one object: ranked ones first, in order
+void tn_failures(const TnSpace *s, FILE *to);        // counts by reason, with an example each
 
 /* tune.c: the mode; an exit status */
 

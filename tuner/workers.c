@@ -22,7 +22,7 @@ typedef struct {
   int id;
   TnState state;
   uint64_t hash;
-  int threads, stages;
+  int threads, stages, tile[3], warps[2], panel;
   int64_t smem;
   TnModel model; // `bound` names a constant: workers are copies of this process
   uint32_t reason, code, symbol, text; // bytes, with the final NUL; 0: NULL
@@ -77,6 +77,9 @@ static void tell(int fd, const TnCandidate *c) {
   r.hash = c->hash;
   r.threads = c->threads;
   r.stages = c->stages;
+  memcpy(r.tile, c->tile, sizeof r.tile);
+  memcpy(r.warps, c->warps, sizeof r.warps);
+  r.panel = c->panel;
   r.smem = c->smem;
   r.model = c->model;
   Buf texts = {0};
@@ -99,7 +102,8 @@ NORETURN static void work(const TnSpace *s, int *next, int fd) {
     Arena *a = arena_new();
     TnCandidate c = s->all.data[i];
     Job j;
-    (void)tn_compile(a, s, &c, &j);
+    if (s->quick) (void)tn_quick(a, s, &c);
+    else (void)tn_compile(a, s, &c, &j);
     tell(fd, &c);
     arena_free(a);
   }
@@ -146,6 +150,9 @@ static void take(Pool *p, Worker *w, const Record *r, const char *texts) {
   c->hash = r->hash;
   c->threads = r->threads;
   c->stages = r->stages;
+  memcpy(c->tile, r->tile, sizeof c->tile);
+  memcpy(c->warps, r->warps, sizeof c->warps);
+  c->panel = r->panel;
   c->smem = r->smem;
   c->model = r->model;
   c->reason = take_text(a, &texts, r->reason);
@@ -266,5 +273,5 @@ void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, 
   serve(&p, n);
   if (p.done < s->all.len) fatal("start a process:");
   munmap(p.next, sizeof *p.next);
-  mark_duplicates(&p);
+  if (!s->quick) mark_duplicates(&p);
 }

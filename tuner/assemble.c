@@ -1,0 +1,136 @@
+// What the assembler says of candidates, for a ranking without a GPU: nvcc -Xptxas -v, kept beside
+// what it made. SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+#include "tuner/internal.h"
+#include "tuner/pool.h"
+
+enum { NVCC_SECONDS = 100 };
+
+typedef struct {
+  TnCandidate *c;
+  RtPlan plan;
+} Item;
+
+static int number_before(const char *line, const char *words) {
+  const char *at = strstr(line, words);
+  while (at && at > line && at[-1] == ' ') at--;
+  while (at && at > line && at[-1] >= '0' && at[-1] <= '9') at--;
+  return at ? atoi(at) : -1;
+}
+
+static void worst(int *to, int value) {
+  if (value > *to) *to = value;
+}
+
+void tn_read_ptxas(const char *said, TnAsm *out) {
+  *out = (TnAsm){-1, -1, -1, -1};
+  for (const char *line = said; line && *line;) {
+    const char *end = strchr(line, '\n');
+    size_t n = end ? (size_t)(end - line) : strlen(line);
+    char one[512];
+    if (n >= sizeof one) n = sizeof one - 1;
+    memcpy(one, line, n);
+    one[n] = 0;
+    if (strstr(one, "spill stores")) {
+      worst(&out->stack, number_before(one, "bytes stack frame"));
+      worst(&out->spills, number_before(one, "bytes spill stores"));
+    }
+    if (strstr(one, "Used ") && strstr(one, " registers")) {
+      worst(&out->registers, number_before(one, "registers"));
+      worst(&out->shared, strstr(one, "bytes smem") ? number_before(one, "bytes smem") : 0);
+    }
+    line = end ? end + 1 : NULL;
+  }
+}
+
+static char *log_of(Arena *a, const char *path) { return arena_printf(a, "%s.ptxas", path); }
+
+// The model again, which now knows registers and spills.
+static void model_again(const TnSpace *s, TnCandidate *c) {
+  Arena *a = arena_new();
+  TnCandidate copy = *c;
+  Job j;
+  if (tn_compile(a, s, &copy, &j)) c->model = copy.model;
+  arena_free(a);
+}
+
+static void facts(const TnSpace *s, TnCandidate *c, const char *said) {
+  tn_read_ptxas(said, &c->as);
+  if (c->as.registers >= 0) model_again(s, c);
+}
+
+static void failed(Arena *a, TnCandidate *c, const char *why, const char *said) {
+  size_t n = strcspn(said, "\n");
+  c->state = TN_BUILD_FAILED;
+  c->reason =
+      n ? arena_printf(a, "nvcc: %s: %.*s", why, (int)n, said) : arena_printf(a, "nvcc: %s", why);
+}
+
+static void finish(TnSpace *s, Item *i, TnJobResult *r) {
+  Buf err = {0}, end = {0};
+  bool good = r->end == TN_EXITED && !r->code;
+  tn_end_text(r->end, r->code, NVCC_SECONDS, &end);
+  if (rt_build_done(s->arena, &i->plan, good, &err) == RT_OK && good) {
+    (void)file_write(log_of(s->arena, i->plan.path), buf_str(&r->said), r->said.len);
+    facts(s, i->c, buf_str(&r->said));
+  } else {
+    failed(s->arena, i->c, good ? buf_str(&err) : buf_str(&end), buf_str(&r->said));
+  }
+  buf_free(&err);
+  buf_free(&end);
+  buf_free(&r->said);
+}
+
+// Queues it, or answers at once from the cache. False when there is no nvcc.
+static bool begin(TnSpace *s, TnPool *pool, Item *i, int tag, bool *queued, Buf *err) {
+  static const char *const flags[] = {"-Xptxas", "-v", NULL};
+  TnCandidate *c = i->c;
+  RtBuild b = {.name = c->symbol,
+               .text = c->text,
+               .len = c->len,
+               .arch = s->target->name,
+               .kind = RT_CUBIN,
+               .flags = flags};
+  *queued = false;
+  if (rt_build_plan(s->arena, &b, &i->plan, err) != RT_OK) return false;
+  if (i->plan.path) {
+    size_t n;
+    const char *said = file_read(s->arena, log_of(s->arena, i->plan.path), &n);
+    if (said) facts(s, c, said);
+    return true;
+  }
+  TnCommand command = {.argv = i->plan.argv, .folder = i->plan.folder, .timeout = NVCC_SECONDS};
+  tn_pool_add(pool, &command, tag);
+  return *queued = true;
+}
+
+int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, int, int),
+                void *ctx) {
+  Item *items = NEWN(s->arena, Item, n + 1);
+  TnPool *pool = tn_pool_new(&(TnPoolOptions){.jobs = s->options->tune.jobs});
+  Buf err = {0};
+  int done = 0, status = EXIT_OK;
+  for (int i = 0; i < n && !status; i++) {
+    bool queued;
+    items[i].c = &s->all.data[order[i]];
+    if (!begin(s, pool, &items[i], i, &queued, &err)) status = EXIT_MACHINE;
+    else if (!queued) done++;
+  }
+  if (status) fprintf(stderr, "tlc: %s\n", buf_str(&err));
+  while (!status && done < n) {
+    TnJobResult r;
+    progress(ctx, done, n);
+    while (tn_pool_take(pool, &r)) {
+      finish(s, &items[r.tag], &r);
+      done++;
+    }
+    if (done < n) (void)tn_pool_wait(pool, NULL, 0, 1000);
+  }
+  if (!status) progress(ctx, n, n);
+  tn_pool_free(pool);
+  buf_free(&err);
+  return status;
+}
