@@ -66,12 +66,6 @@ bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out);
 int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, int, int), void *ctx);
 void tn_read_ptxas(const char *said, TnAsm *out); // the worst of its kernels
 
-/* tune.c */
-
-// The candidates of one problem size, compiled, and what there is to say of them printed. An exit
-// status, after a message where it is not 0.
-int tn_prepare(const struct Options *o, const TnBindings *sizes, TnSpace *s);
-
 /* model.c */
 
 // The model's time of all programs of a compiled job, into c->model.
