@@ -125,5 +125,16 @@ $(BUILD)/tests/text_run: tests/text/run.c tests/unit/text_host.h $(BUILD)/libtlc
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) $(LDLIBS)
 
-check-run: $(BUILD)/tests/text_run
+# A GPU that is none, and the host prelude, for tests/suite_tune.sh.
+$(BUILD)/tests/libcuda.so.1: tests/tune/fake_cuda.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -O2 -Wall -Wextra -Wno-unused-parameter -D_GNU_SOURCE -shared -fPIC -o $@ $<
+
+$(BUILD)/tests/host_prelude: tests/tune/host_prelude.c $(BUILD)/libtlc.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(BUILD)/libtlc.a $(LDFLAGS) $(LDLIBS)
+
+check-run: $(BUILD)/tests/text_run $(BUILD)/tests/libcuda.so.1 $(BUILD)/tests/host_prelude
 gpu-check: $(BUILD)/tests/ops

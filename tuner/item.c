@@ -102,13 +102,13 @@ bool tn_recall(TnSearch *s, TnItem *i) {
 }
 
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
+  s->found->tried++;
   if (!apply(s, i, m)) {
     TnMessage odd = {.verb = "fault"};
     vec_push(s->space->arena, &odd.fields, (TnField){"text", "the runner's answer is none"});
     apply(s, i, &odd);
     return;
   }
-  s->found->measured += i->c->state == TN_MEASURED;
   if (!keep) return;
   Buf b = {0};
   tn_wire_verb(&b, m->verb);

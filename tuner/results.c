@@ -61,8 +61,8 @@ void tn_print_result(const TnResult *r) {
   const TnCandidate *c = tn_best(r);
   const TnFound *f = &r->found;
   print_finalists(r);
-  printf("%d candidates measured on %s: %d now, %d from the cache; %d failed; %.1f s\n",
-         f->measured + f->cached, r->gpu ? r->gpu : "no GPU", f->measured, f->cached, f->failed,
+  printf("%d candidates on %s: %d tried now, %d from the cache; %d failed; %.1f s\n",
+         f->tried + f->cached, r->gpu ? r->gpu : "no GPU", f->tried, f->cached, f->failed,
          f->seconds);
   if (!c) return;
   double us = tn_best_us(c);

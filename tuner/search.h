@@ -63,7 +63,7 @@ typedef struct {
 typedef struct {
   int best;                       // id; -1: none
   double reference_us;            // cuBLAS's; 0: none
-  int cached, measured, failed;   // candidates
+  int cached, tried, failed; // candidates: of the cache, of this run; of both
   double build_s, run_s, seconds; // nvcc's and the runner's time, the whole
   bool interrupted;
 } TnFound;

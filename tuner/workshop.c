@@ -74,7 +74,7 @@ bool tn_workshop_restart(TnWorkshop *w) {
     fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU\n", text ? text : "no GPU");
     return false;
   }
-  tn_session_stop(&w->session, false, &how);
+  tn_session_stop(&w->session, true, &how);
   fprintf(stderr, "tlc: the runner does not answer: %s\n", buf_str(&how));
   buf_free(&how);
   return false;
