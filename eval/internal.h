@@ -294,6 +294,12 @@ typedef struct {
   ReduceKind kind;
 } ReducerInfo;
 
+// T.sync_grid before the at-th statement of the kernel.
+typedef struct {
+  int at;
+  Span span;
+} GridCut;
+
 typedef struct {
   Program *program;
   Kernel *kernel; // NULL outside T.Kernel
@@ -308,6 +314,7 @@ typedef struct {
   VEC(ReducerInfo) reducers; // T.alloc_reducer
   bool outside; // something outside T.Kernel was reported
   int combiner; // ReduceKind of the T.attr around, -1 outside
+  VEC(GridCut) cuts; // T.sync_grid
   struct Random *random; // of the kernel, since T.rng_init; v_random.c
 } Trace;
 

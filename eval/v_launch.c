@@ -90,6 +90,7 @@ void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at) {
   memcpy(t->dims, g->dims, sizeof t->dims);
   t->kernel = k;
   t->random = NULL;
+  t->cuts.len = 0;
   t->block = k->body;
   vec_push(ev->arena, &t->program->kernels, k);
 }
@@ -100,6 +101,7 @@ void kernel_leave(Ev *ev) {
   for (int i = 0; k && i < k->buffers.len; i++) {
     if (!k->buffers.data[i]->name) k->buffers.data[i]->name = arena_printf(ev->arena, "tile_%d", i);
   }
+  if (k) ev_split_grid(ev);
   ev->trace->kernel = NULL;
   ev->trace->block = NULL;
 }

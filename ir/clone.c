@@ -154,7 +154,7 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
   for (int i = 0; i < 3; i++) {
     n->grid[i] = clone_expr(c, k->grid[i]);
     n->block[i] = clone_var(c, k->block[i]);
-  n->workers = clone_var(c, k->workers);
+    n->workers = clone_var(c, k->workers);
   }
   n->thread = clone_var(c, k->thread);
   n->buffers.data = NULL;
@@ -163,6 +163,19 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
     vec_push(c->arena, &n->buffers, clone_buffer(c, k->buffers.data[i]));
   n->body = clone_stmt(c, k->body);
   return n;
+}
+
+Kernel *ir_clone_kernel(Arena *a, const Program *p, const Kernel *k) {
+  Clone c = {a, ptrmap_new(a)};
+  for (int i = 0; i < p->sizes.len; i++) ptrmap_set(c.map, p->sizes.data[i], p->sizes.data[i]);
+  for (int i = 0; i < p->params.len; i++) {
+    Param *q = &p->params.data[i];
+    if (q->buf) ptrmap_set(c.map, q->buf, q->buf);
+    if (q->var) ptrmap_set(c.map, q->var, q->var);
+  }
+  for (int i = 0; i < p->workspaces.len; i++)
+    ptrmap_set(c.map, p->workspaces.data[i], p->workspaces.data[i]);
+  return clone_kernel(&c, k);
 }
 
 Program *ir_clone(Arena *a, const Program *p) {
