@@ -184,7 +184,7 @@ static void add_kernel(const Model *m, const Kernel *k, const Kernel *tile, TnMo
   double slots = m->f->sms * occ, tiles = (double)blocks;
   where.workers = blocks < slots ? blocks : (int64_t)slots;
   if (k->workers) blocks = where.workers;
-  double hbm = hbm_bytes(m, tile, (int64_t)slots, ceil(tiles / slots));
+  double hbm = hbm_bytes(m, tile, (int64_t)slots, tiles / slots);
   double active = blocks < m->f->sms ? (double)blocks : m->f->sms;
   Costs c = {
       .clock = m->f->clock * 1e9, .latency = m->f->latency * 1e-6, .barrier = m->f->barrier * 1e-6};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUESSED_SIZE = 4096, WARP = 32 };
+enum { GUESSED_SIZE = 4096, WARP = 32, LOOP_SAMPLES = 64 };
 
 MwPhase *mw_phase(MwWalk *w) { return &w->out->phases.data[w->phase]; }
 
@@ -114,7 +114,52 @@ static void walk_for(MwWalk *w, Stmt *s) {
   mv_pop(&w->env, mark);
 }
 
+// Does it hold for all threads alike?
+static bool by_iteration(MwWalk *w, const Expr *cond) {
+  w->env.guessed = false;
+  return mv_truth(&w->env, cond) >= 0 && !w->env.guessed;
+}
+
+// In which part of the innermost loop's iterations the condition holds; negative where it depends
+// on no loop.
+static double share(MwWalk *w, const Expr *cond) {
+  MvCell *loop = NULL;
+  for (int i = w->env.cells.len - 1; i >= 0 && !loop; i--) {
+    MvCell *c = &w->env.cells.data[i];
+    if (!c->let && c->var != w->kernel->thread && c->sweep.lo < c->sweep.hi) loop = c;
+  }
+  w->env.sweep = true;
+  bool varies = loop && mv_truth(&w->env, cond) < 0;
+  w->env.sweep = false;
+  if (!varies || !by_iteration(w, cond)) return -1;
+  MvRange point = loop->point, sweep = loop->sweep;
+  const Var *v = loop->var;
+  int64_t n = sweep.hi - sweep.lo + 1, samples = n < LOOP_SAMPLES ? n : LOOP_SAMPLES, holds = 0;
+  for (int64_t i = 0; i < samples; i++) {
+    int64_t at = sweep.lo + (2 * i + 1) * n / (2 * samples);
+    mv_set(&w->env, v, (MvRange){at, at}, sweep);
+    holds += mv_truth(&w->env, cond) == 1;
+  }
+  mv_set(&w->env, v, point, sweep);
+  return (double)holds / (double)samples;
+}
+
+static void walk_part(MwWalk *w, const Stmt *s, double part) {
+  double times = w->times;
+  mw_issue(w, 1);
+  w->times = times * part;
+  if (part > 0) walk(w, s->u.branch.yes);
+  w->times = times * (1 - part);
+  if (part < 1 && s->u.branch.no) walk(w, s->u.branch.no);
+  w->times = times;
+}
+
 static void walk_if(MwWalk *w, Stmt *s) {
+  double part = s->u.branch.roles ? -1 : share(w, s->u.branch.cond);
+  if (part >= 0) {
+    walk_part(w, s, part);
+    return;
+  }
   Saved saved;
   memcpy(saved.active, w->active, sizeof saved.active);
   bool was = w->producer;
