@@ -159,7 +159,8 @@ static uint32_t op_digits(Uniform *u, const Stmt *s) {
   switch (s->u.op.op) {
   case OP_BLOCK_VOTE: return u->control;
   case OP_FILL: return u->control | uniform_digits(u, arg[1].expr);
-  case OP_COPY: return u->control | region_digits(u, arg[0].region);
+  case OP_COPY:
+  case OP_TEST: return u->control | region_digits(u, arg[0].region);
   case OP_VMOV:
     return u->control | region_digits(u, arg[0].region) | region_digits(u, arg[1].region);
   case OP_ALLREDUCE: return u->control | (all & ~part_digits(u, arg[3].i, arg[3].i * arg[4].i));
