@@ -87,6 +87,7 @@ static void define_global(Oracle *o, const Buffer *b) {
   m->shape_of = compile_list(o, b->shape, b->ndim);
   m->stride_of = b->strides ? compile_list(o, b->strides, b->ndim) : NULL;
   m->safe = b->safe ? emu_compile(&o->c, b->safe) : NULL;
+  oracle_define_places(o, m);
 }
 
 // Shape and strides of a global buffer under these sizes; the bytes that it spans.
@@ -116,7 +117,7 @@ static bool place_argument(Oracle *o, const Param *p, const EmuArg *arg) {
   size_t need = place_global(o, m);
   m->raw = arg->data;
   m->written = arg->written;
-  if (arg->bytes >= need) return true;
+  if (arg->bytes >= need) return oracle_from_places(o, m);
   EMU_FAIL(&o->m, p, DIAG_EMU_ARG_SIZE, p->span, p->name, (long long)arg->bytes, (long long)need);
   return false;
 }
@@ -189,18 +190,6 @@ static void set_scalars(Oracle *o, const Program *p, const EmuCall *call) {
   }
 }
 
-// Places of a tensor's elements are what the caller sees: they cannot be passed over.
-static bool no_maps(Oracle *o, const Program *p) {
-  bool ok = true;
-  for (int i = 0; i < p->params.len; i++) {
-    const Buffer *b = p->params.data[i].buf;
-    if (!b || !b->places) continue;
-    EMU_FAIL(&o->m, b, DIAG_EMU_PLACES, b->span, b->name);
-    ok = false;
-  }
-  return ok;
-}
-
 static bool place_arguments(Oracle *o, const Program *p, const EmuCall *call) {
   bool ok = true;
   for (int i = 0; i < p->params.len; i++) {
@@ -268,6 +257,12 @@ static void run_kernel(Oracle *o, const OKernel *k, const Lanes *lanes, const in
   }
 }
 
+static void give_back(Oracle *o, const Program *p) {
+  for (int i = 0; i < p->params.len; i++)
+    if (p->params.data[i].kind == PARAM_TENSOR)
+      oracle_to_places(&o->mem[emu_buffer(&o->c, p->params.data[i].buf)]);
+}
+
 static void give_bounds(Oracle *o, const Program *p, const EmuCall *call) {
   for (int i = 0; i < p->params.len; i++) {
     const Param *q = &p->params.data[i];
@@ -282,7 +277,7 @@ static void give_bounds(Oracle *o, const Program *p, const EmuCall *call) {
         e += emu_eps(m->type) * (double)m->count[at] * (double)m->mag[at];
         if (isnan(e)) e = isfinite(x) ? INFINITY : 0;
       }
-      bound[at] = nextafterf((float)e, e > 0 ? INFINITY : 0);
+      bound[m->place ? m->place[at] : at] = nextafterf((float)e, e > 0 ? INFINITY : 0);
     }
   }
 }
@@ -308,10 +303,11 @@ static bool run(const Program *p, const EmuCall *call, const int64_t *blocks, in
   o.m.lane = lanes.lane;
   o.m.lane_err = lanes.err;
   set_scalars(&o, p, call);
-  if (no_maps(&o, p) && place_arguments(&o, p, call)) {
+  if (place_arguments(&o, p, call)) {
     int nkernels = blocks ? (p->kernels.len > 0) : p->kernels.len;
     for (int i = 0; i < nkernels; i++) run_kernel(&o, &kernels[i], &lanes, blocks, n);
     give_bounds(&o, p, call);
+    give_back(&o, p);
   }
   arena_free(a);
   return !o.m.failed;

@@ -25,6 +25,10 @@ typedef struct {
   uint32_t *count; // and their number
   uint8_t *written;
   Node *safe;
+  int *var_of; // of a placing function: its variables' slots and results; NULL: row-major
+  Node **place_of;
+  int64_t *place;                   // by element: where the caller has it; NULL: in order
+  uint8_t *placed, *placed_written; // the caller's arrays then
 } Mem;
 
 typedef struct {
@@ -104,6 +108,12 @@ void mem_atomic(Mem *m, int64_t at, AtomicFn fn, Val v, double err);
 void mem_reset(Mem *m); // on chip: poison, as at the start of a block
 
 /* oracle_ops.c: collective ops; per thread where a side is local */
+/* oracle_places.c */
+
+void oracle_define_places(Oracle *o, Mem *m);
+bool oracle_from_places(Oracle *o, Mem *m); // false after reporting
+void oracle_to_places(Mem *m);              // what was written
+
 void oracle_tile_op(Oracle *o, const OStmt *s, const Frame *f);
 // A region at run time, with the dimensions of extent > 1 in order.
 typedef struct {

@@ -3,7 +3,6 @@
     #! numpy: C = A @ B          outputs from the inputs and the -p values (np is NumPy)
     #! run: -p K={0,64}          arguments; {a,b} gives every combination
     #! in: A = np.arange(9)      an input of its own (floats of 8 bits and bfloat16: raw bits)
-    #! oracle: none              compare with NumPy's results alone: the oracle has no such layouts
     #! device: oracle            what no pass lowers yet: the tile program as written, and its text
     #! tolerance: 1e-6           relative and absolute, for functions that NumPy rounds otherwise
 
@@ -121,15 +120,6 @@ def make_inputs(path, facts, values, folder, names):
     return files
 
 
-def expected(facts, folder, names):
-    """NumPy's results as files; the --expect options."""
-    files = []
-    for p in facts["params"]:
-        if p["kind"] == "tensor" and p["role"] != "in":
-            path = f"{folder}/{p['name']}.want.npy"
-            np.save(path, np.asarray(names[p["name"]]).astype(TYPES[p["dtype"]]))
-            files += ["--expect", f"{p['name']}={path}"]
-    return files
 
 
 def shape_of(param, values):
@@ -151,8 +141,6 @@ def run(case):
         files = make_inputs(path, facts, values, folder, names)
         for line in heads(path, "numpy"):
             exec(line, names)
-        if heads(path, "oracle"):
-            files += expected(facts, folder, names)
         for seed in ("1", "9") if device == "emu" else ("1",):
             command = [TLC, "--run", f"--device={device}", f"--emu-seed={seed}", path, *args, *files]
             done = subprocess.run(command, capture_output=True, text=True)

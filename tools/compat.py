@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""compat.py CHECKOUT [--params FILE] [-o FILE]: what of a TileLang checkout tlc takes, as docs/compatibility.md.
+"""compat.py CHECKOUT [--params FILE] [--lower] [--assemble] [-o FILE]: what of a TileLang checkout tlc takes, as
+docs/compatibility.md.
 
 The examples are those with a kernel (T.Kernel, T.prim_func or T.macro in their text) that are for no other GPU than
 tlc's targets. tlc --survey says of each kernel whether it reaches tile IR, with the parameters that were recorded
-(docs/survey.md), or what keeps it. TileLang's tests of its language follow, then those that ask for a given outcome
-(tests/compat/frontend.txt).
+(docs/survey.md), or what keeps it. With --lower those that do are compiled for sm_80 and sm_90a too, with the first set
+of parameters; with --assemble nvcc assembles the texts, one at a time and each once (--cache). TileLang's tests of its
+language follow, then those that ask for a given outcome (tests/compat/frontend.txt).
 SPDX-License-Identifier: MIT
 """
 import argparse
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -16,6 +20,7 @@ import sys
 OTHER_GPUS = re.compile(r"^aws/|(^|/|_)amd(/|_|\.)|sm100|sm120|cdna4|gemm_tcgen5mma|fp8_fp4_gemm_1d1d")
 KERNEL = re.compile(r"T\.(Kernel|prim_func|macro)\b|T\.ClusterKernel")
 LINE = re.compile(r"(.*?):(\d+) (\S+): (.*)$")
+ARCHES = ("sm_80", "sm_90a")
 
 
 def survey(tlc, folder, params):
@@ -45,6 +50,93 @@ def files_with_kernels(folder):
                 with open(path, encoding="utf-8") as f:
                     if KERNEL.search(f.read()):
                         yield short
+
+
+def own_values(tlc, path, name):
+    """Options that give a kernel without recorded parameters those of the file's own call, or of its tuning space."""
+    command = [tlc, path, "--entry", name, "--name", "kernel"]
+    said = subprocess.run([*command, "--emit", "tile", "-o", os.devnull], capture_output=True, text=True)
+    call = re.search(r"the file's own code calls it with -p (.*)", said.stderr)
+    if said.returncode == 0 or call:
+        return ["-p", call.group(1)] if call else []
+    listed = subprocess.run([*command, "--list-configs"], capture_output=True, text=True).stdout.split("\n")[0]
+    return ["-p", listed] if listed else []
+
+
+class Compiled:
+    """What becomes of kernels that reach tile IR: (lowers, assembles, spills) for an architecture."""
+
+    def __init__(self, tlc, params, cache):
+        self.tlc, self.params, self.cache = tlc, params, cache
+        self.reports = {}
+        if cache and os.path.exists(cache):
+            with open(cache, encoding="utf-8") as f:
+                self.reports = json.load(f)
+
+    def assemble(self, text, arch):
+        """nvcc's exit status and the bytes that ptxas spills."""
+        key = arch + hashlib.sha256(re.sub(r"(?m)^//.*\n", "", text).encode()).hexdigest()
+        if key not in self.reports:
+            source = self.cache + ".cu"
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(text)
+            command = ["nvcc", "-std=c++17", "-arch=" + arch, "-cubin", "-Xptxas", "-v", "-o", os.devnull, source]
+            done = subprocess.run(command, capture_output=True, text=True)
+            spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stdout + done.stderr)
+            self.reports[key] = [done.returncode, sum(map(int, spills))]
+            with open(self.cache, "w", encoding="utf-8") as f:
+                json.dump(self.reports, f)
+        return self.reports[key]
+
+    def kernel(self, path, name):
+        """arch -> (lowers, assembles, spilled bytes, the first error)"""
+        command = [self.tlc, path, "--entry", name, "--name", "kernel", "-o", "-"]
+        command += ["--params", self.params] if self.params else []
+        result = {}
+        for arch in ARCHES:
+            done = subprocess.run([*command, "--arch", arch], capture_output=True, text=True)
+            if done.returncode and "[E339]" in done.stderr:
+                values = own_values(self.tlc, path, name)
+                done = subprocess.run([*command, "--arch", arch, *values], capture_output=True, text=True)
+            error = re.search(r"error: (.*) \[E\d+\]", done.stderr)
+            lowers, status, spilled = done.returncode == 0, 1, 0
+            if lowers and self.cache:
+                status, spilled = self.assemble(done.stdout, arch)
+            result[arch] = (lowers, status == 0, spilled, error.group(1) if error else "")
+        return result
+
+
+def compiled_cell(kernels, arch):
+    """A file's kernels for an architecture, as a table's cell."""
+    results = [k[arch] for k in kernels]
+    errors = sorted({r[3] for r in results if r[3]})
+    text = f"{sum(r[0] for r in results)} of {len(results)}"
+    spilled = sum(r[2] > 0 for r in results)
+    text += f", {spilled} with spills" if spilled else ""
+    return text + "".join("; " + e.replace("|", "\\|") for e in errors)
+
+
+def compiled_table(tlc, folder, names, kernels, params, cache):
+    """Text lines: what of the files is compiled for which target."""
+    maker, rows, files = Compiled(tlc, params, cache), [], 0
+    count = {arch: [0, 0, 0] for arch in ARCHES}
+    for name in names:
+        found = kernels.get(name, [])
+        good = [maker.kernel(os.path.join(folder, name), k[1]) for k in found if k[2] == "OK"]
+        for arch in ARCHES:
+            for r in (k[arch] for k in good):
+                count[arch] = [count[arch][0] + r[0], count[arch][1] + r[1], count[arch][2] + (r[2] > 0)]
+        if good:
+            rows.append(f"| {name} | " + " | ".join(compiled_cell(good, arch) for arch in ARCHES) + " |")
+        done = 1 if cache else 0  # the last step asked for
+        files += bool(good) and len(good) == len(found) and all(any(k[arch][done] for arch in ARCHES) for k in good)
+    how = "compile for sm_80 or sm_90a with every kernel" + (", and assemble" if cache else "")
+    text = ["## Compiled examples", "", f"{files} of {len(names)} files {how}. Of the kernels that reach tile IR:", "",
+            "| target | compile | assemble | spill registers |", "|---|---|---|---|"]
+    text += [f"| {arch} | {count[arch][0]} | {count[arch][1] if cache else '-'} | {count[arch][2] if cache else '-'} |"
+             for arch in ARCHES]
+    return text + ["", "By file, of the kernels that reach tile IR, with what keeps the others:", "",
+                   "| file | " + " | ".join(ARCHES) + " |", "|---" * (1 + len(ARCHES)) + "|", *rows, ""]
 
 
 def parses(tlc, path):
@@ -104,6 +196,9 @@ def main():
     arguments.add_argument("checkout")
     arguments.add_argument("--params", default=os.path.join(here, "../tests/compat/params.json"))
     arguments.add_argument("--tlc", default="build/tlc")
+    arguments.add_argument("--lower", action="store_true")
+    arguments.add_argument("--assemble", action="store_true")
+    arguments.add_argument("--cache", default="build/compat.json")
     arguments.add_argument("-o", "--output")
     a = arguments.parse_args()
     checkout = a.checkout.rstrip("/")
@@ -113,9 +208,12 @@ def main():
             "recorded from the files' own runs, else as docs/survey.md says. The reasons are tlc's own messages: a word of "
             "`T` that is not supported yet, a value that nothing gives, or what is wrong with the program itself.", ""]
     folder = os.path.join(checkout, "examples")
-    rows, n = table(a.tlc, folder, sorted(files_with_kernels(folder)), survey(a.tlc, folder, a.params))
+    names, kernels = sorted(files_with_kernels(folder)), survey(a.tlc, folder, a.params)
+    rows, n = table(a.tlc, folder, names, kernels)
     text += ["## Examples", "", f"{n['files']} files: {n['parse']} parse, {n['whole']} reach tile IR with every kernel; "
              f"{n['ok']} of {n['kernels']} kernels do.", "", *head, *rows, ""]
+    if a.lower or a.assemble:
+        text += compiled_table(a.tlc, folder, names, kernels, a.params, a.cache if a.assemble else None)
     for part in ("issue", "language"):
         folder = os.path.join(checkout, "testing/python", part)
         rows, n = table(a.tlc, folder, sorted(files_with_kernels(folder)), survey(a.tlc, folder, a.params))
