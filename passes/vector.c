@@ -29,14 +29,25 @@ static Expr *run_base(Vector *x, Expr *e) {
   return slope->kind == EX_VAR && slope->u.var == x->v ? base : NULL;
 }
 
-// Elements of the run base, base + 1, ... that one access can move; 1: no vector.
-static int run_width(Vector *x, const Buffer *b, Expr *base) {
-  if (dt_bits(b->dtype) < 8) return 1;
+// The start of e where each element serves `steps` lanes: e is that plus v // steps; else NULL.
+static Expr *slow_base(Vector *x, Expr *e, int steps) {
+  Expr *base = facts_simplify(x->facts, ex_subst(x->arena, e, x->v, at(x, 0)));
+  Expr *slope = facts_simplify(x->facts, ex_sub(x->arena, e, base));
+  Expr *want = ex_floordiv(x->arena, ex_var(x->arena, x->v), at(x, steps));
+  return ex_equal(slope, facts_simplify(x->facts, want)) ? base : NULL;
+}
+
+// Elements of a run of n, base, base + 1, ..., that one access can move; 1: no vector.
+static int part_width(Vector *x, const Buffer *b, Expr *base, int n) {
   int w = 1, bytes = dt_bytes(b->dtype);
-  while (x->width % (w * 2) == 0 && w * 2 * bytes <= 16) w *= 2;
+  while (n % (w * 2) == 0 && w * 2 * bytes <= 16) w *= 2;
   int64_t d = facts_divisor(x->facts, base);
   while (w > 1 && (d % w || (b->scope == SC_GLOBAL && b->align % (w * bytes)))) w /= 2;
   return w;
+}
+
+static int run_width(Vector *x, const Buffer *b, Expr *base) {
+  return part_width(x, b, base, x->width);
 }
 
 static void remark_scalar(Vector *x, const Buffer *b, Expr *base) {
@@ -70,9 +81,10 @@ static void each_lane(Vector *x, Stmt *body, Stmt *out) {
                 x->span));
 }
 
-// Moves the whole run between memory and a register array in accesses of w elements.
-static void moves(Vector *x, Buffer *from, Expr *fbase, Buffer *to, Expr *tbase, int w, Stmt *out) {
-  for (int i = 0; i < x->width; i += w) {
+// Moves a run of n elements between memory and a register array in accesses of w of them.
+static void moves(Vector *x, Buffer *from, Expr *fbase, Buffer *to, Expr *tbase, int n, int w,
+                  Stmt *out) {
+  for (int i = 0; i < n; i += w) {
     Expr *f = facts_simplify(x->facts, ex_add(x->arena, fbase, at(x, i)));
     Expr *t = facts_simplify(x->facts, ex_add(x->arena, tbase, at(x, i)));
     st_add(x->arena, out,
@@ -88,16 +100,19 @@ static Expr *vector_expr(Vector *x, Expr *e, Stmt *out);
 static Expr *vector_load(Vector *x, Expr *e, Stmt *out) {
   Buffer *b = e->u.load.buf;
   if (b->scope == SC_LOCAL) return e;
+  int steps = 1;
   Expr *base = run_base(x, e->u.load.idx[0]);
+  while (!base && (steps *= 2) < x->width) base = slow_base(x, e->u.load.idx[0], steps);
   if (!base || walk_has_load(base)) return e;
-  int w = run_width(x, b, base);
+  int n = x->width / steps, w = part_width(x, b, base, n);
   if (w == 1) {
-    remark_scalar(x, b, base);
+    if (steps == 1) remark_scalar(x, b, base);
     return e;
   }
   Buffer *t = temp(x, arena_printf(x->arena, "%s_v", b->name), b->dtype);
-  moves(x, b, base, t, at(x, 0), w, out);
-  Expr *v = lane(x);
+  t->shape[0] = at(x, n);
+  moves(x, b, base, t, at(x, 0), n, w, out);
+  Expr *v = ex_floordiv(x->arena, lane(x), at(x, steps));
   return ex_load(x->arena, t, &v, 1);
 }
 
@@ -172,7 +187,7 @@ static void vector_store(Vector *x, Stmt *s, Stmt *out) {
     Expr *sbase = run_base(x, value->u.load.idx[0]);
     int sw = sbase && !walk_has_load(sbase) ? run_width(x, src, sbase) : 1;
     if (sw > 1) {
-      moves(x, src, sbase, b, base, sw < w ? sw : w, out);
+      moves(x, src, sbase, b, base, x->width, sw < w ? sw : w, out);
       return;
     }
   }
@@ -184,7 +199,7 @@ static void vector_store(Vector *x, Stmt *s, Stmt *out) {
   }
   Expr *from;
   Buffer *t = in_registers(x, b->name, b->dtype, value, w, &from, out);
-  moves(x, t, from, b, base, w, out);
+  moves(x, t, from, b, base, x->width, w, out);
 }
 
 static void vector_atomic(Vector *x, Stmt *s, Stmt *out) {

@@ -11,6 +11,7 @@ import tempfile
 import numpy as np
 
 import numpy_attention
+import numpy_fourbit
 import numpy_more
 
 TLC = os.environ.get("TLC", "build/tlc")
@@ -111,7 +112,7 @@ CASES = {
     "rms_norm 3x1000": ("rms_norm", lambda: rms_norm(3, 1000)),
     "layer_norm 3x1000": ("layer_norm", lambda: layer_norm(3, 1000)),
 }
-for sample, name, make in [*numpy_attention.programs(), *numpy_more.programs()]:
+for sample, name, make in [*numpy_attention.programs(), *numpy_more.programs(), *numpy_fourbit.programs()]:
     CASES[f"{sample} {name}"] = CASES[f"{sample} {name} sm_90a"] = (sample, make)
 
 
