@@ -207,6 +207,65 @@ case_save() { # entries of other sizes and kernels stay, those of the same are r
   same "$(cat "$D/other.json")" '{"x": 1}'
   tune --save "$D/no/such/g.json"; same $? 3
 }
+snippet() { awk -v m="file=$1" '/^```/ { on = index($0, m) > 0; next } on' docs/tuning.md; } # of a document
+project() { # the document's project in $D/p, with README's gemm.tl
+  mkdir -p "$D/p" "$D/bin"
+  ln -sf "$PWD/$TLC" "$D/bin/tlc"
+  export PATH=$D/bin:$PATH
+  unset TLC # the Makefile's own
+  awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' README.md > "$D/p/gemm.tl"
+  for f in gemm.tune.json Makefile CMakeLists.txt; do snippet $f > "$D/p/$f"; done
+}
+case_make() { # what docs/tuning.md shows: built by the file, rebuilt when it changes, renewed by `make tune`
+  project
+  make -s -C "$D/p" > "$D/out" 2>&1 || fail "$(cat "$D/out")"
+  has "$D/p/gemm.cu" 'block_M=64, block_N=128, block_K=32, num_stages=3'
+  make -C "$D/p" > "$D/out"; has "$D/out" 'up to date'
+  sed -i 's/"block_N": 128/"block_N": 64/' "$D/p/gemm.tune.json"
+  make -s -C "$D/p"; has "$D/p/gemm.cu" 'block_M=64, block_N=64'
+  sed -i 's/^@tilelang.jit$/@tilelang.autotune(configs={"block_M": [64], "block_N": [128, 64]})\n&/' "$D/p/gemm.tl"
+  make -s -C "$D/p" tune > "$D/out" 2>&1 || fail "$(cat "$D/out" "$D/p/gemm.tl")"
+  has "$D/p/gemm.tune.json" '"block_M": 64, "block_N": 128'
+  make -s -C "$D/p" > "$D/out" 2>&1; has "$D/p/gemm.cu" 'block_M=64, block_N=128'
+  [ ! -s "$D/out" ] || fail "$(cat "$D/out")"
+}
+case_cmake() {
+  for t in cmake ninja nvcc; do
+    PATH=$PATH:/usr/local/cuda/bin command -v $t > /dev/null || { echo "no $t"; exit 77; }
+  done
+  project
+  unset CUDACXX
+  PATH=$PATH:/usr/local/cuda/bin
+  (cmake -G Ninja -S "$D/p" -B "$D/b" && cmake --build "$D/b") > "$D/out" 2>&1 || fail "$(tail "$D/out")"
+  has "$D/b/gemm.cu" 'block_M=64, block_N=128'
+  cmake --build "$D/b" > "$D/out"; has "$D/out" 'no work to do'
+  sed -i 's/"block_N": 128/"block_N": 64/' "$D/p/gemm.tune.json"
+  cmake --build "$D/b" > "$D/out" 2>&1 || fail "$(tail "$D/out")"
+  has "$D/b/gemm.cu" 'block_M=64, block_N=64'
+}
+case_report() { # one page that needs nothing else
+  FAKE_RUNNER='wrong:block_M=64,block_N=64' tune --sweep K=1024,2048 --report "$D/r.html" || fail "$(cat "$D/err")"
+  times "$D/r.html" '<h2>K = ' 2
+  same "$(grep -o '<svg' "$D/r.html" | wc -l)" 8 # three parameters and the roofline, twice
+  same "$(grep -o '<circle' "$D/r.html" | wc -l)" 48 # six candidates in each
+  has "$D/r.html" 'class=best><td>1<td>0.2024<td>0.2019 &ndash; 0.2029'
+  has "$D/r.html" '2 wrong: C: 1 of 4096 elements differs'
+  lacks "$D/r.html" 'src=|href=|http'
+  python3 - "$D/r.html" << 'END' || fail "ill-formed"
+import sys
+from html.parser import HTMLParser
+class Check(HTMLParser):
+    stack = []
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "tr", "td", "th"): self.stack.append(tag)
+    def handle_startendtag(self, tag, attrs): pass
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, tag
+Check().feed(open(sys.argv[1]).read())
+assert not Check.stack
+END
+}
+
 # tlc's own runner, on a libcuda that is made up and kernels that g++ built from the emitted text.
 host() { # HOST_NVCC's rules, then options
   export HOST_NVCC=$1 CUDACXX=$D/host/nvcc LD_LIBRARY_PATH=$BUILD/tests
