@@ -2,6 +2,7 @@
 // commits and waits (CUTLASS multistage). With S >= 2 stages and n iterations k = 0 .. n-1:
 //   prologue   for s in 0 .. S-2: if s < n { copies of iteration s }; commit
 //   body k     wait(S-2); if k + S-1 < n { copies of iteration k + S-1 }; commit; the rest of k
+// Where all of an iteration is under one condition (plan_loop_body), so are its copies.
 // Groups are committed every iteration, empty ones included, so that the wait count is a constant.
 // Barriers come later, from the sync pass.
 // SPDX-License-Identifier: MIT
@@ -30,7 +31,8 @@ static Stmt *wait(Pipe *p, int pending, Span span) {
 
 // One stage: each run of neighbouring copies is awaited where it stands.
 static void one_stage(Pipe *p, Stmt *loop) {
-  Stmt *old = loop->u.loop.body, *body = st_block(p->a, old->span);
+  Expr *cond;
+  Stmt **at = plan_loop_body(loop, &cond), *old = *at, *body = st_block(p->a, old->span);
   bool open = false;
   for (int i = 0; i < old->u.block.len; i++) {
     Stmt *s = old->u.block.data[i];
@@ -47,23 +49,50 @@ static void one_stage(Pipe *p, Stmt *loop) {
     st_add(p->a, body, commit(p, loop->span));
     st_add(p->a, body, wait(p, 0, loop->span));
   }
-  loop->u.loop.body = body;
+  *at = body;
 }
 
-// The async copies of one iteration, and before them the lets that their addresses need.
-static Stmt *copies_of(Pipe *p, const Stmt *body) {
-  Stmt *take = st_block(p->a, body->span);
+static void add_copies(Pipe *p, const Stmt *body, Stmt *take) {
   for (int i = body->u.block.len - 1; i >= 0; i--) { // back to front: users before lets
     Stmt *s = body->u.block.data[i];
     if (is_async(p, s) || (s->kind == ST_LET && st_uses(take, s->u.let.var)))
       vec_push(p->a, &take->u.block, s);
   }
-  for (int i = 0, j = take->u.block.len - 1; i < j; i++, j--) {
-    Stmt *t = take->u.block.data[i];
-    take->u.block.data[i] = take->u.block.data[j];
-    take->u.block.data[j] = t;
+}
+
+static void reverse(Stmt *block) {
+  for (int i = 0, j = block->u.block.len - 1; i < j; i++, j--) {
+    Stmt *t = block->u.block.data[i];
+    block->u.block.data[i] = block->u.block.data[j];
+    block->u.block.data[j] = t;
   }
-  return take;
+}
+
+// The async copies of one iteration, and before them the lets that their addresses need.
+static Stmt *copies_of(Pipe *p, Stmt *loop) {
+  Expr *cond;
+  Stmt *body = *plan_loop_body(loop, &cond), *take = st_block(p->a, body->span);
+  add_copies(p, body, take);
+  reverse(take);
+  if (!cond) return take;
+  Stmt *all = st_block(p->a, body->span);
+  st_add(p->a, all, st_if(p->a, cond, take, NULL, body->span));
+  add_copies(p, loop->u.loop.body, all);
+  reverse(all);
+  return all;
+}
+
+static void mark_async(void *ctx, Stmt *s) {
+  if (is_async(ctx, s)) make_async(s);
+}
+
+// Takes the copies out of their place.
+static void drop_copies(Pipe *p, Stmt *loop) {
+  Expr *cond;
+  Stmt **at = plan_loop_body(loop, &cond), *old = *at, *left = st_block(p->a, old->span);
+  for (int i = 0; i < old->u.block.len; i++)
+    if (!is_async(p, old->u.block.data[i])) st_add(p->a, left, old->u.block.data[i]);
+  *at = left;
 }
 
 // The copies for loop value `at`, under `guard` unless that is known true; nothing when known
@@ -76,29 +105,26 @@ static Stmt *issue(Pipe *p, Stmt *loop, const Stmt *copies, Expr *at, Expr *guar
   Subst sub = {.arena = p->a};
   subst_add(&sub, loop->u.loop.var[0], at);
   subst_stmt(&sub, x);
-  for (int i = 0; i < x->u.block.len; i++)
-    if (is_async(p, x->u.block.data[i])) make_async(x->u.block.data[i]);
+  st_walk(x, mark_async, p);
   return decided ? x : st_if(p->a, guard, x, NULL, loop->span);
 }
 
 static void multi_stage(Pipe *p, Stmt *loop, int stages, Stmt *out) {
   Arena *a = p->a;
   Expr *min = loop->u.loop.min[0], *n = loop->u.loop.extent[0], *k = ex_var(a, loop->u.loop.var[0]);
-  Stmt *old = loop->u.loop.body, *copies = copies_of(p, old);
+  Stmt *copies = copies_of(p, loop);
   for (int s = 0; s < stages - 1; s++) {
     Expr *at = ex_add(a, min, ex_index(a, s));
     st_add(a, out, issue(p, loop, copies, at, ex_lt(a, ex_index(a, s), n)));
     st_add(a, out, commit(p, loop->span));
   }
-  Stmt *body = st_block(a, old->span);
+  drop_copies(p, loop);
+  Stmt *old = loop->u.loop.body, *body = st_block(a, old->span);
   Expr *ahead = ex_add(a, k, ex_index(a, stages - 1));
   st_add(a, body, wait(p, stages - 2, loop->span));
   st_add(a, body, issue(p, loop, copies, ahead, ex_lt(a, ahead, ex_add(a, min, n))));
   st_add(a, body, commit(p, loop->span));
-  for (int i = 0; i < old->u.block.len; i++) {
-    Stmt *s = old->u.block.data[i];
-    if (!is_async(p, s)) st_add(a, body, s);
-  }
+  for (int i = 0; i < old->u.block.len; i++) st_add(a, body, old->u.block.data[i]);
   loop->u.loop.body = body;
 }
 

@@ -30,7 +30,8 @@ static void collect(void *ctx, Stmt *s) {
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PIPELINED) return;
   PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->copies || plan->stages < 2) return;
-  StmtVec *body = &s->u.loop.body->u.block;
+  Expr *cond;
+  StmtVec *body = &(*plan_loop_body(s, &cond))->u.block;
   for (int i = 0; i < body->len; i++) {
     Stmt *x = body->data[i];
     if (x->kind != ST_OP || x->u.op.op != OP_COPY) continue;

@@ -69,6 +69,9 @@ PlanCopy *plan_copy(const Plan *p, const Stmt *copy); // NULL when not planned
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
 PlanLoop *plan_loop(const Plan *p, const Stmt *loop);
+// The block whose copies a pipelined loop may run ahead: its body or, where that is one condition
+// behind lets, what the condition lets through; *cond: the condition, or NULL.
+Stmt **plan_loop_body(Stmt *loop, Expr **cond);
 PlanRoles *plan_of_roles(const Plan *p, const Kernel *k);   // NULL: all threads do the same
 void plan_set(Plan *p, const void *key, void *value);       // adds or replaces
 void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a copied statement

@@ -6,34 +6,67 @@
 typedef struct {
   PassCtx *c;
   const Kernel *kernel;
-  Stmt *loop, *body; // body: a block
+  Stmt *loop, *body; // body: the block of plan_loop_body
+  Expr *cond;        // of it
   int at;            // position of the copy among the body's statements
   const char *why;
 } Test;
 
+Stmt **plan_loop_body(Stmt *loop, Expr **cond) {
+  Stmt **body = &loop->u.loop.body, *last = NULL;
+  *cond = NULL;
+  if ((*body)->kind != ST_BLOCK) return body;
+  for (int i = 0; i < (*body)->u.block.len; i++) {
+    if (last) return body;
+    Stmt *s = (*body)->u.block.data[i];
+    if (s->kind != ST_LET) last = s;
+  }
+  bool one = last && last->kind == ST_IF && !last->u.branch.no;
+  if (!one || last->u.branch.yes->kind != ST_BLOCK) return body;
+  *cond = last->u.branch.cond;
+  return &last->u.branch.yes;
+}
+
 static bool loop_writes(Test *t, const Buffer *b) {
-  return walk_touches(t->c->arena, t->body, b, true);
+  return walk_touches(t->c->arena, t->loop->u.loop.body, b, true);
 }
 
 static void early_expr(Test *t, Expr *x);
 
 // A let of the body moves with the copy: its value must be computable early as well.
 static void early_var(Test *t, const Var *v) {
-  for (int i = 0; i < t->at; i++) {
-    const Stmt *s = t->body->u.block.data[i];
-    if (s->kind == ST_LET && s->u.let.var == v) early_expr(t, s->u.let.value);
-  }
+  const Stmt *blocks[] = {t->loop->u.loop.body, t->body};
+  for (int b = 0; b < (t->cond ? 2 : 1); b++)
+    for (int i = 0; i < (blocks[b] == t->body ? t->at : blocks[b]->u.block.len); i++) {
+      const Stmt *s = blocks[b]->u.block.data[i];
+      if (s->kind == ST_LET && s->u.let.var == v) early_expr(t, s->u.let.value);
+    }
 }
 
 static void early_node(void *ctx, Expr *x) {
   Test *t = ctx;
   if (x->kind == EX_VAR) early_var(t, x->u.var);
   if (x->kind == EX_LOAD && loop_writes(t, x->u.load.buf))
-    t->why = arena_printf(t->c->arena, "its address depends on %s, which the loop writes",
-                          x->u.load.buf->name);
+    t->why =
+        arena_printf(t->c->arena, "its address or condition depends on %s, which the loop writes",
+                     x->u.load.buf->name);
 }
 
 static void early_expr(Test *t, Expr *x) { ex_walk(x, early_node, t); }
+
+// Copies under a condition: an iteration that is left out must not be missed.
+static const char *why_not_skipped(Test *t, const Buffer *tile) {
+  if (!t->cond) return NULL;
+  const Stmt *body = t->loop->u.loop.body;
+  for (int i = 0; i < body->u.block.len - 1; i++)
+    if (walk_touches(t->c->arena, body->u.block.data[i], tile, false))
+      return arena_printf(t->c->arena, "%s is used before it in the iteration", tile->name);
+  if (walk_touches_beside(t->c->arena, t->kernel->body, t->loop, tile))
+    return arena_printf(t->c->arena, "it has a condition, and %s is used outside the loop",
+                        tile->name);
+  early_expr(t, t->cond);
+  return t->why;
+}
 
 static const char *why_in_order(Test *t, const Stmt *copy) {
   Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
@@ -51,12 +84,13 @@ static const char *why_in_order(Test *t, const Stmt *copy) {
   if (loop_writes(t, src->buf))
     return arena_printf(a, "the loop writes its source %s", src->buf->name);
   for (int d = 0; d < src->n; d++) early_expr(t, src->min[d]);
-  return t->why;
+  return t->why ? t->why : why_not_skipped(t, dst->buf);
 }
 
 const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at) {
-  Test t = {.c = c, .kernel = k, .loop = loop, .body = loop->u.loop.body, .at = at};
-  return why_in_order(&t, loop->u.loop.body->u.block.data[at]);
+  Test t = {.c = c, .kernel = k, .loop = loop, .at = at};
+  t.body = *plan_loop_body(loop, &t.cond);
+  return why_in_order(&t, t.body->u.block.data[at]);
 }
 
 static int depth_asked(PassCtx *c, Facts *f, const Stmt *loop) {
@@ -98,11 +132,13 @@ void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop) {
   PlanLoop *plan = NEW(c->arena, PlanLoop);
   plan->stages = depth_asked(c, f, loop);
   plan_set(c->plan, loop, plan);
-  Stmt *body = loop->u.loop.body = walk_block(c->arena, loop->u.loop.body);
+  loop->u.loop.body = walk_block(c->arena, loop->u.loop.body);
+  Expr *cond;
+  Stmt *body = *plan_loop_body(loop, &cond);
   for (int i = 0; plan->stages > 0 && i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
     if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
-    Test t = {.c = c, .kernel = k, .loop = loop, .body = body, .at = i};
+    Test t = {.c = c, .kernel = k, .loop = loop, .body = body, .cond = cond, .at = i};
     plan_direct_copy(&t, s, plan);
     PlanCopy *copy = plan_copy(c->plan, s);
     bool loads = s->u.op.arg[0].region->buf->scope == SC_GLOBAL;

@@ -47,7 +47,8 @@ static void note_let(void *ctx, Stmt *s) {
 }
 
 static const char *copy_why(Roles *r, Stmt *loop, int at) {
-  Stmt *body = loop->u.loop.body, *s = body->u.block.data[at];
+  Expr *cond;
+  Stmt *s = (*plan_loop_body(loop, &cond))->u.block.data[at];
   const char *why = plan_tma_why(r->c, r->facts, r->kernel, s);
   if (!why) why = plan_in_order_why(r->c, r->kernel, loop, at);
   if (why) return why;
@@ -56,6 +57,7 @@ static const char *copy_why(Roles *r, Stmt *loop, int at) {
     return arena_printf(r->c->arena, "the kernel writes %s", src->buf->name);
   for (int d = 0; d < src->n; d++)
     if (!repeatable(r, src->min[d])) return "its address is computed by the consumers";
+  if (cond && !repeatable(r, cond)) return "its condition is computed by the consumers";
   const Buffer *tile = s->u.op.arg[1].region->buf;
   if (!walk_touches_beside(r->c->arena, r->kernel->body, loop, tile)) return NULL;
   return arena_printf(r->c->arena, "%s is used outside the loop", tile->name);
@@ -72,7 +74,8 @@ static int use_of(Roles *r, const Stmt *body, int copy, bool last) {
 
 // Copies whose tiles are first used by the same statement arrive together.
 static void plan_channels(Roles *r, Stmt *loop, PlanLoop *plan) {
-  Stmt *body = loop->u.loop.body;
+  Expr *cond;
+  Stmt *body = *plan_loop_body(loop, &cond);
   for (int i = 0; i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
     if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
@@ -95,8 +98,10 @@ static void plan_channels(Roles *r, Stmt *loop, PlanLoop *plan) {
 
 // The loop runs in order for the consumers: what else it copies waits for its turn.
 static void keep_others_in_order(Roles *r, Stmt *loop, PlanLoop *plan) {
-  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
-    Stmt *s = loop->u.loop.body->u.block.data[i];
+  Expr *cond;
+  const Stmt *body = *plan_loop_body(loop, &cond);
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
     if (s->kind == ST_OP && s->u.op.op == OP_COPY) plan_copy(r->c->plan, s)->async = false;
   }
   plan->copies = 0;

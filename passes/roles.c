@@ -84,8 +84,10 @@ static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) 
   Channel *ch = NEW(r->a, Channel);
   *ch = (Channel){.loop = loop, .index = index, .depth = plan->depth};
   const char *name = NULL; // of the first tile
-  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
-    Stmt *s = loop->u.loop.body->u.block.data[i];
+  Expr *cond;
+  const Stmt *body = *plan_loop_body(loop, &cond);
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
     if (channel_of(r, s) != index + 1) continue;
     Buffer *tile = s->u.op.arg[1].region->buf;
     if (!name) name = tile->name;
@@ -119,7 +121,8 @@ static void add_rings(Roles *r) {
   RingVec rings = {0};
   for (int i = 0; i < r->channels.len; i++) {
     const Channel *ch = r->channels.data[i];
-    Stmt *body = ch->loop->u.loop.body;
+    Expr *cond;
+    const Stmt *body = *plan_loop_body(ch->loop, &cond);
     for (int k = 0; k < body->u.block.len; k++) {
       if (channel_of(r, body->u.block.data[k]) != ch->index + 1) continue;
       Ring ring = {body->u.block.data[k]->u.op.arg[1].region->buf, ch->loop, ch->depth,
@@ -166,19 +169,28 @@ static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
   advance(r, ch, &ch->producer, out);
 }
 
-// The lets of an iteration, then its channels in the order of their first copies.
-static Stmt *produce_body(Roles *r, Stmt *loop) {
-  Stmt *body = loop->u.loop.body, *out = st_block(r->a, body->span);
-  bool done[PLAN_CHANNELS] = {false};
+static void add_lets(Roles *r, const Stmt *body, Stmt *out) {
   for (int i = 0; i < body->u.block.len; i++)
     if (body->u.block.data[i]->kind == ST_LET) st_add(r->a, out, body->u.block.data[i]);
+}
+
+// The lets of an iteration, then its channels in the order of their first copies.
+static Stmt *produce_body(Roles *r, Stmt *loop) {
+  Expr *cond;
+  Stmt *body = *plan_loop_body(loop, &cond), *out = st_block(r->a, body->span);
+  bool done[PLAN_CHANNELS] = {false};
+  add_lets(r, body, out);
   for (int i = 0; i < body->u.block.len; i++) {
     int ch = channel_of(r, body->u.block.data[i]);
     if (!ch || done[ch - 1]) continue;
     done[ch - 1] = true;
     fill(r, channel(r, loop, ch - 1), body, out);
   }
-  return out;
+  if (!cond) return out;
+  Stmt *all = st_block(r->a, body->span);
+  add_lets(r, loop->u.loop.body, all);
+  st_add(r->a, all, st_if(r->a, cond, out, NULL, body->span));
+  return all;
 }
 
 static Stmt *produce_loop(Roles *r, Stmt *s) {
@@ -255,7 +267,8 @@ static void release(Roles *r, const Channel *ch, Stmt *out) {
 }
 
 static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
-  Stmt *old = loop->u.loop.body, *body = st_block(r->a, old->span);
+  Expr *cond;
+  Stmt **at = plan_loop_body(loop, &cond), *old = *at, *body = st_block(r->a, old->span);
   for (int c = 0; c < plan->channels; c++) {
     const Channel *ch = channel(r, loop, c);
     take_slot(r, &ch->consumer, ch->depth, body, loop->span);
@@ -273,7 +286,7 @@ static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
     for (int c = 0; c < plan->channels; c++)
       if (plan->channel[c].last == i) release(r, channel(r, loop, c), body);
   }
-  loop->u.loop.body = body;
+  *at = body;
   loop->u.loop.loop = LOOP_SERIAL;
   loop->u.loop.num_stages = 0;
 }
