@@ -8,12 +8,14 @@ typedef struct {
   Kernel *kernel;
 } Widen;
 
-// Types that hold all values of t, the narrowest first; how many.
-static int holders(DType t, DType out[2]) {
+// Types that hold all values of t, the best first; how many. Tensor cores add products of 8-bit
+// floats with fewer bits than those of float16: only beside such an operand is fp4 made one.
+static int holders(DType t, DType other, DType out[2]) {
+  bool fp8 = other == DT_E4M3 || other == DT_E5M2;
   switch (t) {
   case DT_I4: out[0] = DT_I8; return 1;
   case DT_U4: out[0] = DT_U8; return 1;
-  case DT_E2M1: out[0] = DT_E4M3, out[1] = DT_F16; return 2;
+  case DT_E2M1: out[0] = fp8 ? DT_E4M3 : DT_F16, out[1] = DT_F16; return 2;
   case DT_E4M3:
   case DT_E5M2: out[0] = DT_F16; return 1;
   default: return 0;
@@ -39,7 +41,7 @@ static Region *widened(Widen *w, Region *r, DType t, Span span, Stmt *out) {
 // Is there an instruction once the operands, of types p and q, are of types that hold theirs?
 static bool choose(const Target *t, DType p, DType q, DType acc, DType to[2]) {
   DType ps[3] = {p}, qs[3] = {q};
-  int np = 1 + holders(p, ps + 1), nq = 1 + holders(q, qs + 1), m, n, k;
+  int np = 1 + holders(p, q, ps + 1), nq = 1 + holders(q, p, qs + 1), m, n, k;
   if (np == 1 || nq == 1) return false;
   for (int i = 0; i < np; i++)
     for (int j = 0; j < nq; j++) {
