@@ -51,6 +51,12 @@ static void cross(Ev *ev, EvEntry *e, const Dict *d, Val one, int i) {
   }
 }
 
+// A parameter with a default is not for an operand of another name: `topk=10` after the sizes.
+static bool own_default(const Func *configs, int i, const Func *f) {
+  return configs->defaults[i].kind != V_UNSET &&
+         strcmp(configs->params->data[i].name, f->params->data[i].name) != 0;
+}
+
 // configs may be a function of the kernel's first operands, or of (args, kwargs) as wholes.
 static Val call_space(Ev *ev, const Space *s, Val configs) {
   Val args = v_seq(ev, V_TUPLE, 0);
@@ -59,6 +65,7 @@ static Val call_space(Ev *ev, const Space *s, Val configs) {
   int n = configs.kind == V_FUNC ? configs.fn->params->len : 0;
   bool whole = n == 2 && !strcmp(configs.fn->params->data[0].name, "args");
   for (int i = 0; i < s->f->params->len && (whole || i < n); i++) {
+    if (!whole && own_default(configs.fn, i, s->f)) break;
     const Cell *c = map_get(env->cells, s->f->params->data[i].name);
     v_push(ev, args.seq, c->v);
   }

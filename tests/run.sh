@@ -1,6 +1,6 @@
 #!/bin/bash
 # The test runner: tests/run.sh [SUITE...]; suites: unit diag wrong golden docs matrix cases numpy
-# cli tune text shim nvcc.
+# cli space tune text shim nvcc.
 # Every case prints one line when it fails; the last line is "N passed, N failed, N skipped".
 # SPDX-License-Identifier: MIT
 set -u
@@ -27,7 +27,7 @@ run_case() {
 export -f run_case
 
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(unit diag wrong golden docs matrix cases numpy cli tune text shim nvcc)
+[ ${#suites[@]} -gt 0 ] || suites=(unit diag wrong golden docs matrix cases numpy cli space tune text shim nvcc)
 for suite in "${suites[@]}"; do
   [ -f "tests/suite_$suite.sh" ] || { echo "FAIL $suite: no such suite" >> "$results"; continue; }
   start=$SECONDS

@@ -107,7 +107,7 @@ $(BUILD)/codegen/prelude_host.inc: $(CG_HOST)
 # Modules of tlc's own that are written in the language.
 $(BUILD)/eval/%.inc: eval/%.tl
 	@mkdir -p $(@D)
-	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $< > $@
+	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $< > $@
 
 $(BUILD)/eval/carver.o: $(BUILD)/eval/carver.inc
 

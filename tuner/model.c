@@ -103,7 +103,10 @@ static void spill(const Model *m, const Kernel *k, MwBlock *b) {
 
 static BlockTime block_time(const Model *m, const Kernel *k, const MwBlock *b, Costs c) {
   BlockTime t = {0};
-  double waits = 0, loaded = 0, groups = b->mma_sync ? 1 : b->warps > 4 ? b->warps / 4.0 : 1;
+  double waits = 0, waits_s = 0, loaded = 0,
+         groups = b->mma_sync    ? 1
+                  : b->warps > 4 ? b->warps / 4.0
+                                 : 1;
   for (int i = 0; i < b->phases.len; i++) {
     const MwPhase *p = &b->phases.data[i];
     if (p->producer) loaded += p->load;
@@ -116,12 +119,14 @@ static BlockTime block_time(const Model *m, const Kernel *k, const MwBlock *b, C
     double s = phase_time(p, &c, groups, &t);
     if (p->producer) continue; // the consumers' waits account for it
     t.alone += s;
+    waits_s += p->barriers * c.barrier;
     if (p->store > 0) t.epilogue += s;
     if (p->ahead >= 0 && first) t.alone += c.latency;
     first &= p->ahead < 0;
   }
   double demand[6] = {t.unit[0], t.unit[1], t.unit[2], t.unit[3], (t.load + t.store) * c.per_byte};
-  t.busy = together(demand, 5);
+  // Other blocks fill the waits at barriers only where they don't wait at their own.
+  t.busy = together(demand, 5) + waits_s;
   if (t.alone < t.busy) t.alone = t.busy;
   return t;
 }

@@ -6,8 +6,9 @@
 
 #include "tuner/internal.h"
 #include "tuner/pool.h"
+#include "tuner/results.h"
 
-enum { TOP_NO_RUN = 20, TOP_ROLLER = 10 };
+enum { TOP_NO_RUN = 20, TOP_ROLLER = 10, ROUNDS = 4 };
 
 typedef struct {
   const char *what;
@@ -88,20 +89,48 @@ int tn_prepare(const Options *o, const TnBindings *sizes, TnSpace *s) {
   return EXIT_OK;
 }
 
-// The best of the model, and what the assembler says of them.
+// Has the assembler spoken of the best `top`? Knowing more, the model may prefer others: these in
+// turn.
+static void ask_assembler(TnSpace *s, int *order, int top) {
+  Progress p = {"assembling"};
+  for (int round = 0; round < ROUNDS; round++) {
+    int n = tn_rank(s, order), open = 0;
+    if (top > n) top = n;
+    for (int i = 0; i < top; i++) open += s->all.data[order[i]].as.registers < 0;
+    if (!open || tn_assemble(s, order, top, show, &p)) return; // without nvcc the model alone ranks
+  }
+}
+
+static int write_best(const Options *o, TnSpace *s, int best) {
+  TnResult r = {.space = s, .found = {.best = best}};
+  TnResults list = {&r, 1, 1};
+  int status = o->tune.save ? tn_save(&list, o->tune.save) : EXIT_OK;
+  if (!status && o->tune.report) status = tn_report(&list, o->tune.report, NULL);
+  return status || !o->output ? status : tn_write_winner(&r, o->output);
+}
+
+// --no-run: by the model, and by what the assembler says of the best.
 static int rank(const Options *o) {
   TnSpace s;
+  if (o->tune.sweep) {
+    fprintf(stderr, "tlc: --sweep measures: it does not go with --no-run\n");
+    return EXIT_USAGE;
+  }
+  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
   int status = tn_prepare(o, NULL, &s);
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
-  Progress p = {"assembling"};
-  if (top > n) top = n;
-  (void)tn_assemble(&s, order, top, show, &p); // without nvcc the model alone ranks
-  if (o->json) return print_json(&s);
-  tn_failures(&s, stdout);
-  tn_table(&s, top, stdout);
-  return EXIT_OK;
+  ask_assembler(&s, order, top);
+  n = tn_rank(&s, order);
+  if (!n) return nothing_left(&s);
+  if (o->json) {
+    status = print_json(&s);
+  } else {
+    tn_failures(&s, stdout);
+    tn_table(&s, top, stdout);
+  }
+  return status ? status : write_best(o, &s, order[0]);
 }
 
 int tn_tune(const Options *o) { return o->tune.no_run ? rank(o) : tn_measure(o); }

@@ -1,0 +1,171 @@
+#!/bin/bash
+# Suite space: tuning spaces, what is pruned, the model and --roller; nothing here needs a GPU or nvcc.
+# SPDX-License-Identifier: MIT
+fail() { echo "$*"; exit 1; }
+same() { [ "$1" = "$2" ] || fail "expected '$2', got '$1'"; }
+has() { grep -qE -- "$2" "$1" || fail "no '$2' in: $(tail -n 30 "$1")"; }
+
+rank() { "$TLC" --tune --no-run "$@" > "$D/out" 2> "$D/err"; }
+json() { # a Python expression over the object that --json prints
+  python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); c = d["candidates"]
+live = [x for x in c if x["state"] in ("queued", "built")]
+print(eval(sys.argv[2]))' "$D/out" "$1"
+}
+SIZES=(-p M=512,N=512,K=512)
+
+case_default_space() { # 3 x 3 x 2 x 4 x 2 x 1 x 2, each with an end
+  rank samples/gemm_nt.tl "${SIZES[@]}" --json --topk 1 || fail "$(cat "$D/err")"
+  same "$(json 'len(c)')" 288
+  same "$(json 'len({json.dumps(x["config"]) for x in c})')" 288
+  same "$(json '[x["model_us"] for x in live] == sorted(x["model_us"] for x in live)')" True
+  same "$(json 'all(x["model_us"] > 0 for x in live)')" True
+  same "$(json 'all(x["reason"] for x in c if x not in live)')" True
+  same "$(json '{y["state"] for x in c if "same_as" in x for y in c if y["id"] == x["same_as"]} <= {"queued"}')" True
+}
+case_pruned() { # by the compiler's own rules, counted by reason
+  rank samples/gemm_nt.tl "${SIZES[@]}" -p num_stages=2 --topk 1 --space block_M=128,256 --space block_N=256 \
+    --space thread_num=128,256 --space block_K=32,64 || fail "$(cat "$D/err")"
+  has "$D/out" '8 candidates, 6 pruned, 0 the same code as another, 2 left'
+  has "$D/out" '^ +6 pruned W564: C_local takes (256|512) registers'
+  has "$D/out" 'such as block_M=128,block_N=256,thread_num=128,block_K=32'
+  rank samples/gemm_nt.tl "${SIZES[@]}" --arch sm_86 --topk 1 --space block_K=64,128 --space block_N=128 ||
+    fail "$(cat "$D/err")"
+  has "$D/out" '1 pruned E520: the block needs [0-9]+ bytes of shared memory'
+  rank samples/gemm_nt.tl "${SIZES[@]}" -p num_stages=2 --space block_M=256 --space thread_num=128; same $? 1
+  has "$D/err" 'no candidate of matmul_nt can be built'
+  has "$D/err" '1 pruned W564'
+}
+case_duplicates() { # one block: the raster changes nothing
+  rank samples/gemm_nt.tl -p M=64,N=64,K=256 --space block_M=64 --space block_N=64 --space thread_num=128 \
+    --space enable_rasteration=True,False --json || fail "$(cat "$D/err")"
+  same "$(json '[x["state"] for x in c]')" "['queued', 'duplicate']"
+  same "$(json 'c[1]["same_as"]')" 0
+}
+case_locked() {
+  rank samples/gemm_nt.tl "${SIZES[@]}" -p block_M=128 --json --topk 1 || fail "$(cat "$D/err")"
+  same "$(json 'len(c)')" 96
+  same "$(json 'any("block_M" in x["config"] for x in c)')" False
+  all=block_M=128,block_N=128,block_K=32,num_stages=2,thread_num=128,policy=T.GemmWarpPolicy.Square
+  rank samples/gemm_nt.tl "${SIZES[@]}" -p $all,enable_rasteration=True || fail "$(cat "$D/err")"
+  has "$D/err" 'every tuned parameter: nothing is searched'
+  has "$D/out" '1 candidates, 0 pruned'
+}
+case_axes() { # --space, the same parameter twice; without the declared space
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=64 --space num_stages=2,3 --space block_M=128 --json ||
+    fail "$(cat "$D/err")"
+  same "$(json 'sorted((x["config"]["block_M"], x["config"]["num_stages"]) for x in c)')" \
+    "[('128', '2'), ('128', '3'), ('64', '2'), ('64', '3')]"
+  rank samples/gemm_nt.tl --space block_M; same $? 2
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_X=1; same $? 1
+  has "$D/err" 'block_X'
+}
+case_files() {
+  echo '[{"block_M": 64, "block_K": 32}, {"block_M": 128, "block_K": 64}]' > "$D/list.json"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/list.json" --json || fail "$(cat "$D/err")"
+  same "$(json 'sorted(x["config"]["block_M"] + x["config"]["block_K"] for x in c)')" "['12864', '6432']"
+  echo '{"block_M": [64, 128], "num_stages": [1, 2, 3], "enable_rasteration": [true]}' > "$D/axes.json"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/axes.json" --json || fail "$(cat "$D/err")"
+  same "$(json 'len(c), c[0]["config"]["enable_rasteration"]')" "(6, 'True')"
+  "$TLC" --list-configs --json samples/gemm_nt.tl > "$D/all.json"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/all.json" --json --topk 1 || fail "$(cat "$D/err")"
+  same "$(json 'len(c)')" 288
+  sed 's/matmul_nt/other/' "$D/all.json" > "$D/none.json"
+  rank samples/gemm_nt.tl --configs "$D/none.json"; same $? 2
+  has "$D/err" "no configurations for the kernel 'matmul_nt'"
+  echo '{"block_M": 3}' > "$D/bad.json"
+  rank samples/gemm_nt.tl --configs "$D/bad.json"; same $? 2
+  rank samples/gemm_nt.tl --configs "$D/missing.json"; same $? 2
+}
+case_flags() {
+  flags=(--arch sm_90a --space block_M=128 --space-flags "persistent,stages=2:3" --json)
+  rank samples/gemm_nt.tl "${SIZES[@]}" "${flags[@]}" || fail "$(cat "$D/err")"
+  same "$(json 'sorted(x["flags"]["persistent"] + x["flags"]["stages"] for x in c)')" "['02', '03', '12', '13']"
+  rank samples/gemm_nt.tl "${SIZES[@]}" "${flags[@]}" -fstages=2
+  same "$(json 'len(c)')" 2
+  rank samples/gemm_nt.tl --space-flags persistant; same $? 2
+  has "$D/err" "did you mean 'persistent'"
+  rank samples/gemm_nt.tl --space-flags stages=x; same $? 2
+}
+case_programmatic() { # AutoTuner.from_kernel
+  rank tests/eval/tuned.tl --entry scale -p M=256,N=512,K=96 --json || fail "$(cat "$D/err")"
+  "$TLC" --list-configs --entry scale tests/eval/tuned.tl -p M=256,N=512,K=96 > "$D/want"
+  same "$(json 'len(c)')" "$(wc -l < "$D/want")"
+  rank tests/eval/tuned.tl -p M=256,N=512,K=96; same $? 2
+  has "$D/err" 'name one kernel by --entry: .*scale'
+  rank samples/vector_add.tl; same $? 1
+  has "$D/err" 'E804'
+}
+case_assembler() { # what ptxas says counts: a candidate that spills falls behind
+  cat > "$D/nvcc" << 'END'
+#!/bin/bash
+[ "$1" = --version ] && { echo fake; exit; }
+while [ $# -gt 0 ]; do case $1 in -o) out=$2 ;; *.cu) in=$1 ;; esac; shift; done
+grep -q 'block_M=128' "$in" && spill=800 || spill=0
+echo "    $spill bytes stack frame, $spill bytes spill stores, 8 bytes spill loads"
+echo "ptxas info    : Used 77 registers, used 1 barriers"
+echo x > "$out"
+END
+  chmod +x "$D/nvcc"
+  for round in 1 2; do # the second from the cache
+    CUDACXX=$D/nvcc rank samples/gemm_nt.tl -p M=4096,N=4096,K=4096 --space block_M=64,128 --json ||
+      fail "$(cat "$D/err")"
+    same "$(json '[(x["config"]["block_M"], x["registers"], x["spills"]) for x in live]')" \
+      "[('64', 77, 0), ('128', 77, 800)]"
+  done
+  rank samples/gemm_nt.tl -p M=4096,N=4096,K=4096 --space block_M=64,128 --json || fail "$(cat "$D/err")"
+  same "$(json '[x["config"]["block_M"] for x in live]')" "['128', '64']"
+}
+case_gpu_figures() {
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=128 --json --gpu A100 || fail "$(cat "$D/err")"
+  a100=$(json 'c[0]["model_us"]')
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=128 --json || fail "$(cat "$D/err")"
+  same "$(json 'c[0]["model_us"]')" "$a100" # the default of sm_80
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=128 --json --gpu h200,launch=500 || fail "$(cat "$D/err")"
+  same "$(json 'c[0]["model_us"] > 500')" True
+  for bad in B52 l2=x l2=-1 nothing=1; do rank samples/gemm_nt.tl --space block_M=128 --gpu $bad; same $? 2; done
+}
+case_roller() {
+  rank samples/gemm_nt.tl "${SIZES[@]}" --arch sm_90a --roller --topk 3 || fail "$(cat "$D/err")"
+  n=[0-9]+
+  same "$(grep -cE "^ +[123]  [0-9.]+ us, tile ${n}x${n}x$n, warps ${n}x$n, $n threads, $n stages" "$D/out")" 3
+  rank samples/layer_norm.tl --roller --topk 2 || fail "$(cat "$D/err")"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --roller --topk 4 --json || fail "$(cat "$D/err")"
+  same "$(json 'len(c), c[0]["model_us"] <= c[3]["model_us"]')" "(4, True)"
+}
+case_hints() { # MatmulTemplate(...).recommend_hints in a configuration function
+  "$TLC" --list-configs tests/eval/roller.tl -p M=512,N=512,K=256 > "$D/got" || fail "no list"
+  same "$(wc -l < "$D/got")" 5
+  n=[0-9]+
+  line="^block_M=$n,block_N=$n,block_K=$n,num_stages=$n,threads=$n,policy=T.GemmWarpPolicy.(Square|FullRow|FullCol)"
+  same "$(grep -cE "$line,raster=(True|False)\$" "$D/got")" 5
+  rank --arch sm_90a tests/eval/roller.tl -p M=512,N=512,K=256 --json || fail "$(cat "$D/err")"
+  same "$(json '[x for x in c if x["state"] == "pruned"], len(live) > 0')" '([], True)'
+  "$TLC" --list-configs tests/eval/roller.tl -p M=0 2>&1 | grep -q 'a size of MatmulTemplate' || fail "no size"
+}
+case_names_do_not_matter() { # the same kernel with other names has the same times
+  sed 's/block_M/alpha/g; s/block_N/beta/g; s/thread_num/gamma/g; s/num_stages=num_stages/num_stages=depth/
+    s/num_stages=3,/depth=3,/; s/"num_stages"/"depth"/; s/matmul_nt/zeta/; s/A_shared/S/g; s/C_local/L/g' \
+    samples/gemm_nt.tl > "$D/other.tl"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=64,128 --space block_N=128 --json || fail "$(cat "$D/err")"
+  want=$(json '[x["model_us"] for x in c]')
+  rank "$D/other.tl" "${SIZES[@]}" --space alpha=64,128 --space beta=128 --json || fail "$(cat "$D/err")"
+  same "$(json '[x["model_us"] for x in c]')" "$want"
+}
+case_written() { # without a GPU, too
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=64,128 --save "$D/g.json" -o "$D/g.cu" || fail "$(cat "$D/err")"
+  has "$D/g.json" '"predicted_ms"'
+  "$TLC" samples/gemm_nt.tl "${SIZES[@]}" --tuned "$D/g.json" --strict -o "$D/h.cu" || fail "not usable"
+  sed 's/h\.cu/g.cu/g' "$D/h.cu" | cmp - "$D/g.cu" || fail "another text"
+  rank samples/gemm_nt.tl --sweep K=1,2; same $? 2
+}
+
+case ${1-} in
+  list) declare -F | sed -n 's/^declare -f case_//p' ;;
+  run)
+    D=$(mktemp -d /tmp/tlc-space-XXXXXX)
+    trap 'rm -rf "$D"' EXIT
+    export XDG_CACHE_HOME=$D/cache CUDACXX=/no/nvcc
+    "case_$2"
+    ;;
+esac
