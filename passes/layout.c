@@ -343,6 +343,7 @@ void pass_layout(Program *p, PassCtx *c) {
     Tiles t = {c->arena, false};
     k->body = walk_block(c->arena, expand_block(&t, k->body));
     layout_gemm_operands(c, k);
+    layout_parts(c, k);
     Infer in = {.c = c, .kernel = k, .facts = facts_new(c->arena, p, k)};
     walk_facts(c->arena, in.facts, k->body, find_loops, &in);
     find_apart(&in);

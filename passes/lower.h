@@ -67,6 +67,10 @@ Stmt *tile_copy_loop(Arena *a, Region *src, Region *dst, Span span);
 void layout_shared_tiles(PassCtx *c, Kernel *k);
 Buffer *layout_temp(Arena *a, Kernel *k, const Buffer *like, const char *suffix, Scope scope);
 
+/* layout_parts.c */
+
+void layout_parts(PassCtx *c, Kernel *k); // loops that reach parts of fragments, at constant offsets
+
 /* layout_convert.c: demands that differ */
 
 void layout_gemm_operands(PassCtx *c, Kernel *k);  // other layouts, or parts of fragments

@@ -120,8 +120,6 @@ def make_inputs(path, facts, values, folder, names):
     return files
 
 
-
-
 def shape_of(param, values):
     shape = [s if isinstance(s, int) else int(eval(str(s), {}, dict(values))) for s in param["shape"]]
     if param["dtype"] in HALVES:
