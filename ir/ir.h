@@ -338,6 +338,7 @@ struct Stmt {
       Stmt *body;
       int num_stages; // LOOP_PIPELINED
       int unroll;     // LOOP_UNROLL: 0 fully, else the factor
+      bool async;     // LOOP_PARALLEL: the pipeline asks for cp.async, as of an OP_COPY
       Layout *layout; // LOOP_PARALLEL: thread mapping, by annotation or the layout pass
       const IndexMap *places; // the same as a function, by annotation
     } loop;

@@ -58,6 +58,7 @@ static void print_loop(Printer *p, const Stmt *s, int indent) {
   buf_free(&head);
   if (s->u.loop.num_stages) buf_printf(out, " stages %d", s->u.loop.num_stages);
   if (s->u.loop.unroll) buf_printf(out, " factor %d", s->u.loop.unroll);
+  if (s->u.loop.async) buf_puts(out, " async");
   if (s->u.loop.layout) {
     buf_putc(out, ' ');
     layout_print(s->u.loop.layout, out);

@@ -46,6 +46,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   }
   int stages = read_accept(r, "stages") ? (int)read_int(r, 0, 1000) : 0;
   int factor = read_accept(r, "factor") ? (int)read_int(r, 0, 1000000) : 0;
+  bool async = read_accept(r, "async");
   Layout *layout = read_is(r, "layout") ? read_layout(r) : NULL;
   const IndexMap *map = read_accept(r, "places") ? read_places(r) : NULL;
   Expr *cond = read_accept(r, "while") ? read_expr(r, 0) : NULL;
@@ -56,6 +57,7 @@ static Stmt *loop(Reader *r, LoopKind kind, uint32_t lo) {
   Stmt *s = st_for_n(r->arena, kind, n, v, min, extent, body, read_span(r, span));
   s->u.loop.num_stages = stages;
   s->u.loop.unroll = factor;
+  s->u.loop.async = async;
   s->u.loop.layout = layout;
   s->u.loop.places = map;
   s->u.loop.cond = cond;

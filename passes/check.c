@@ -279,5 +279,6 @@ void pass_check(Program *p, PassCtx *c) {
     check_blocks(&k);
     check_registers(&k);
     if (!diag_errors(c->diags)) check_unwritten(&k);
+    if (!diag_errors(c->diags)) expand_gathers(c->arena, kernel);
   }
 }

@@ -72,10 +72,19 @@ static Stmt *expand_one(void *ctx, Stmt *s) {
   case OP_REDUCE: return expand_reduce(x->arena, x->kernel, s);
   case OP_SCAN: return expand_scan(x->arena, x->kernel, s);
   case OP_TEST: return expand_test(x->arena, x->kernel, s);
-  case OP_IM2COL: return expand_im2col(x->arena, x->kernel, s);
   case OP_DP4A: return expand_dp4a(x->arena, s);
   default: return s;
   }
+}
+
+static Stmt *expand_columns(void *ctx, Stmt *s) {
+  const Expand *x = ctx;
+  return s->kind == ST_OP && s->u.op.op == OP_IM2COL ? expand_im2col(x->arena, x->kernel, s) : s;
+}
+
+void expand_gathers(Arena *a, Kernel *k) {
+  Expand x = {a, k};
+  k->body = walk_block(a, st_rewrite(a, k->body, expand_columns, &x));
 }
 
 void expand_tiles(Arena *a, Kernel *k) {

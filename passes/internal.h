@@ -24,7 +24,7 @@ void gemm_widen(PassCtx *c, Kernel *k); // narrow types as wider ones where ther
 
 /* views.c */
 
-void views_replace(PassCtx *c, Kernel *k);          // of a lowered kernel
+void views_replace(PassCtx *c, Kernel *k); // of a lowered kernel
 // Has its storage more than one name, or does a foreign function get its address?
 bool views_named(const Kernel *k, const Buffer *b);
 
@@ -56,6 +56,23 @@ uint32_t uniform_digits(const Uniform *u, const Expr *x);
 // Are the digits beside these zero? So for one of the threads that differ in them only. NULL: there
 // are none beside these.
 Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits);
+
+/* expand.c */
+
+void expand_gathers(Arena *a, Kernel *k); // T.im2col as the loops that the plan knows
+
+/* gather.c: parallel loops that fill a shared tile from a tensor */
+
+typedef struct {
+  Stmt *store;       // dst[...] = cond ? load : 0
+  Expr *load, *cond; // cond is NULL where there is none
+  Buffer *src, *dst;
+} GatherLoop;
+
+// Is it a loop of one such store, of whatever elements? A select's other side must be (positive) 0.
+bool gather_parts(const Stmt *loop, GatherLoop *g);
+// The plan of a loop that fills a whole shared tile from a tensor; NULL: it is none.
+PlanCopy *gather_plan(Arena *a, Facts *f, const Stmt *loop);
 
 /* notes.c: secondary lines of the diagnostic reported last */
 

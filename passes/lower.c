@@ -214,7 +214,8 @@ static void lower_one(Lower *l, Stmt *s, Stmt *out) {
     break;
   }
   case ST_FOR:
-    if (s->u.loop.loop == LOOP_PARALLEL) lower_parallel(l, s, out);
+    if (s->u.loop.async) lower_async_copy(l, s, out);
+    else if (s->u.loop.loop == LOOP_PARALLEL) lower_parallel(l, s, out);
     else lower_for(l, s, out);
     break;
   case ST_IF: lower_branch(l, s, out); break;
@@ -250,6 +251,8 @@ static void note_width(void *ctx, Stmt *s) {
   int most = 16;
   if (s->kind == ST_OP && s->u.op.op == OP_COPY) {
     lw.loop = tile_copy_loop(l->arena, s->u.op.arg[0].region, s->u.op.arg[1].region, s->span);
+  } else if (s->kind == ST_FOR && s->u.loop.async) {
+    lw.loop = arena_copy(l->arena, s, sizeof *s); // gets another layout
   } else if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL) {
     const Layout *lay = s->u.loop.layout;
     if (!lay) return;

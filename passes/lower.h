@@ -107,8 +107,8 @@ typedef struct {
   Expr *thread;
   BufferVec fenced; // shared tiles that the async proxy reads
   bool stores;      // some of them to tensors
-  Stmt *prologue;           // what goes before the body of the threads that multiply
-  uint32_t control;         // digits of a thread's number (uniform.c) that decide who gets here
+  Stmt *prologue;   // what goes before the body of the threads that multiply
+  uint32_t control; // digits of a thread's number (uniform.c) that decide who gets here
   // inside a parallel loop:
   Stmt *loop;
   Expr *digit[LOOP_MAX_DIGITS];
@@ -158,7 +158,7 @@ bool lower_matrices(Lower *l, Stmt *loop, Stmt *out);
 /* lower_async.c */
 
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);
-bool lower_issue(Lower *l, Stmt *body, Stmt *out); // one cp.async for a copy loop's body
+bool lower_issue(Lower *l, const GatherLoop *g, Stmt *out); // one cp.async for all lanes
 
 /* lower_tma.c */
 

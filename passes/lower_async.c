@@ -36,11 +36,6 @@ static Expr *valid_elements(Lower *l, Expr *guard, int width) {
   return lower_simplify(l, count);
 }
 
-static Stmt *only_store(Stmt *s) {
-  while (s->kind == ST_BLOCK && s->u.block.len == 1) s = s->u.block.data[0];
-  return s->kind == ST_STORE && s->u.store.value->kind == EX_LOAD ? s : NULL;
-}
-
 // Does the offset grow by one from lane to lane, beginning at a multiple of the width?
 static bool one_vector(Lower *l, const Buffer *b, Expr *offset, Expr *first, int width) {
   if (!l->lane) return true;
@@ -50,20 +45,30 @@ static bool one_vector(Lower *l, const Buffer *b, Expr *offset, Expr *first, int
          facts_divisor(l->facts, first) % width == 0;
 }
 
-// Body of a copy loop: one store dst[...] = src[...].
-bool lower_issue(Lower *l, Stmt *body, Stmt *out) {
+// When the elements exist and the gather wants them: addresses are computed all the same, so that
+// nothing in those may rest on it.
+static Expr *wanted(Lower *l, const GatherLoop *g, Expr **si) {
+  Expr *cond = g->cond ? lower_simplify(l, lower_expr(l, g->cond)) : NULL;
+  cond = width_drop_lane(l->arena, l->facts, cond, l->lane, l->width);
+  int mark = facts_mark(l->facts);
+  if (cond) facts_push_cond(l->facts, cond);
+  Expr *guard = lower_guard(l, g->src, si);
+  facts_pop(l->facts, mark);
+  return ex_and(l->arena, cond, guard);
+}
+
+bool lower_issue(Lower *l, const GatherLoop *g, Stmt *out) {
   Arena *a = l->arena;
   int width = l->width;
-  Stmt *store = only_store(body);
-  if (!store) return false;
-  Expr *load = store->u.store.value;
-  Buffer *src = load->u.load.buf, *dst = store->u.store.buf;
+  Stmt *store = g->store;
+  Expr *load = g->load;
+  Buffer *src = g->src, *dst = g->dst;
   Expr *si[LOOP_MAX_DIMS * 2], *di[LOOP_MAX_DIMS * 2];
   for (int i = 0; i < load->u.load.n; i++)
     si[i] = lower_simplify(l, lower_expr(l, load->u.load.idx[i]));
   for (int i = 0; i < store->u.store.n; i++)
     di[i] = lower_simplify(l, lower_expr(l, store->u.store.idx[i]));
-  Expr *valid = valid_elements(l, lower_guard(l, src, si), width);
+  Expr *valid = valid_elements(l, wanted(l, g, si), width);
   if (!valid) return false;
   Expr *from = lower_offset(l, src, si), *to = lower_offset(l, dst, di), *so = from, *off = to;
   if (l->lane) {
@@ -85,16 +90,18 @@ static bool try_width(Lower *l, LoopWidth *w, int width, bool async, Stmt *out) 
   return w->loop->u.loop.layout && lower_parallel_async(l, w->loop, out);
 }
 
+// Of a copy, or of a gather as a loop.
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out) {
   const LoopWidth *w = lower_width(l, s);
-  const Buffer *src = lower_form(l, s->u.op.arg[0].region->buf);
-  const Buffer *dst = lower_form(l, s->u.op.arg[1].region->buf);
+  GatherLoop g;
+  if (!gather_parts(w->loop, &g)) die("an async copy that is no gather");
+  const Buffer *src = lower_form(l, g.src), *dst = lower_form(l, g.dst);
   bool able = src->scope == SC_GLOBAL && dst->scope == SC_SHARED && src->dtype == dst->dtype &&
               plan_zero_safe(src) && dt_bits(src->dtype) >= 8;
   int width = w->width, bytes = dt_bits(src->dtype) / 8;
   vec_push(l->arena, &l->widths, ((LoopWidth){w->loop, w->loop, width}));
   LoopWidth *mine = &l->widths.data[l->widths.len - 1];
-  if (able && width * bytes >= 4 && try_width(l, mine, width, true, out)) return;
-  if (able && width > 1 && bytes >= 4 && try_width(l, mine, 1, true, out)) return;
+  for (int v = width; able && v >= 1 && v * bytes >= 4; v /= 2)
+    if (try_width(l, mine, v, true, out)) return;
   try_width(l, mine, width, false, out);
 }

@@ -76,8 +76,10 @@ static bool mapped(Lower *l, Stmt *s, bool async, Stmt *out) {
   if (valid) facts_push_cond(l->facts, valid);
   Stmt *body = st_block(l->arena, s->span);
   bool ok = true;
+  GatherLoop g;
   if (async)
-    ok = lower_issue(l, s->u.loop.body, body) && !(valid && l->lane && ex_uses(valid, l->lane));
+    ok = gather_parts(s, &g) && lower_issue(l, &g, body) &&
+         !(valid && l->lane && ex_uses(valid, l->lane));
   else lower_stmt(l, s->u.loop.body, body);
   body = walk_block(l->arena, lower_if(l, valid, body, s->span));
   body = wrap(l, &nest, async && l->lane, body, s->span);

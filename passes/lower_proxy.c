@@ -51,6 +51,7 @@ void lower_proxy_after(Lower *l, Stmt *s, Stmt *out) {
   bool op = s->kind == ST_OP, wait = op && s->u.op.op == OP_ASYNC_WAIT;
   // What cp.async wrote is there after its wait.
   if (op && s->u.op.op == OP_COPY && s->u.op.arg[op_arg(OP_COPY, "async")].i) return;
+  if (s->kind == ST_FOR && s->u.loop.async) return;
   if (!wait && (!plain(s) || !writes(l, s))) return;
   st_add(l->arena, out, st_op(l->arena, OP_FENCE_PROXY, s->span, (int64_t)1));
 }

@@ -16,13 +16,14 @@ typedef struct {
 
 // To be issued by the loop at hand: those that an inner loop's prologue issues are marked already.
 static bool is_async(const Pipe *p, const Stmt *s) {
-  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return false;
-  if (s->u.op.arg[op_arg(OP_COPY, "async")].i) return false;
-  PlanCopy *copy = plan_copy(p->c->plan, s);
-  return copy && copy->async;
+  if (!plan_async(p->c->plan, s)) return false;
+  return s->kind == ST_FOR ? !s->u.loop.async : !s->u.op.arg[op_arg(OP_COPY, "async")].i;
 }
 
-static void make_async(Stmt *s) { s->u.op.arg[op_arg(OP_COPY, "async")].i = 1; }
+static void make_async(Stmt *s) {
+  if (s->kind == ST_FOR) s->u.loop.async = true;
+  else s->u.op.arg[op_arg(OP_COPY, "async")].i = 1;
+}
 
 static Stmt *commit(Pipe *p, Span span) { return st_op(p->a, OP_ASYNC_COMMIT, span); }
 static Stmt *wait(Pipe *p, int pending, Span span) {

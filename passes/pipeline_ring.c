@@ -34,10 +34,10 @@ static void collect(void *ctx, Stmt *s) {
   StmtVec *body = &(*plan_loop_body(s, &cond))->u.block;
   for (int i = 0; i < body->len; i++) {
     Stmt *x = body->data[i];
-    if (x->kind != ST_OP || x->u.op.op != OP_COPY) continue;
-    PlanCopy *copy = plan_copy(r->c->plan, x);
-    if (!copy || !copy->async) continue;
-    Ring ring = {x->u.op.arg[op_arg(OP_COPY, "dst")].region->buf, s, plan->stages, NULL};
+    if (!plan_async(r->c->plan, x)) continue;
+    GatherLoop g;
+    Buffer *tile = gather_parts(x, &g) ? g.dst : x->u.op.arg[op_arg(OP_COPY, "dst")].region->buf;
+    Ring ring = {tile, s, plan->stages, NULL};
     vec_push(r->a, &r->rings, ring);
   }
 }

@@ -31,6 +31,14 @@ static void *get(const Plan *p, const void *key) {
 }
 
 PlanCopy *plan_copy(const Plan *p, const Stmt *s) { return get(p, s); }
+
+bool plan_async(const Plan *p, const Stmt *s) {
+  bool moves = s->kind == ST_OP ? s->u.op.op == OP_COPY
+                                : s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL;
+  const PlanCopy *copy = moves ? plan_copy(p, s) : NULL;
+  return copy && copy->async;
+}
+
 PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return get(p, s); }
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
 PlanLoop *plan_loop(const Plan *p, const Stmt *s) { return get(p, s); }
@@ -119,6 +127,8 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
 
 static void plan_stmt(void *ctx, Stmt *s) {
   Planner *p = ctx;
+  PlanCopy *gather = gather_plan(p->c->arena, p->facts, s);
+  if (gather) plan_set(p->c->plan, s, gather);
   if (s->kind != ST_OP) return;
   if (s->u.op.op == OP_GEMM) plan_one_gemm(p, s);
   if (s->u.op.op != OP_COPY) return;
@@ -140,6 +150,10 @@ static void remark_copies(void *ctx, Stmt *s) {
   Planner *p = ctx;
   if (s->kind == ST_OP && s->u.op.op == OP_COPY)
     plan_copy_remarks(p->c, p->facts, s, plan_copy(p->c->plan, s));
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL) return;
+  const PlanCopy *gather = plan_copy(p->c->plan, s);
+  if (gather && gather->async)
+    diag_remark(p->c->diags, s->span, "copy", "%d-byte cp.async", gather->vec_bytes);
 }
 
 static void remark_tiles(Planner *p) {

@@ -64,7 +64,9 @@ typedef struct {
 typedef struct Plan Plan; // PassCtx.plan
 
 Plan *plan_new(Arena *a);
-PlanCopy *plan_copy(const Plan *p, const Stmt *copy); // NULL when not planned
+// Of a copy, or of a gather (gather.c); NULL when not planned.
+PlanCopy *plan_copy(const Plan *p, const Stmt *copy);
+bool plan_async(const Plan *p, const Stmt *s); // is it a copy or gather that the pipeline issues?
 // never NULL for a gemm that check passed
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned

@@ -69,22 +69,26 @@ static const char *why_not_skipped(Test *t, const Buffer *tile) {
 }
 
 static const char *why_in_order(Test *t, const Stmt *copy) {
-  Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   Arena *a = t->c->arena;
-  if (views_named(t->kernel, dst->buf))
-    return arena_printf(a, "%s has another name", dst->buf->name);
-  if (!region_is_whole(dst)) return arena_printf(a, "it fills only a part of %s", dst->buf->name);
+  GatherLoop g;
+  bool loop = gather_parts(copy, &g);
+  const Buffer *src = loop ? g.src : copy->u.op.arg[0].region->buf;
+  const Buffer *dst = loop ? g.dst : copy->u.op.arg[1].region->buf;
+  if (views_named(t->kernel, dst)) return arena_printf(a, "%s has another name", dst->name);
+  if (!loop && !region_is_whole(copy->u.op.arg[1].region))
+    return arena_printf(a, "it fills only a part of %s", dst->name);
   for (int i = 0; i < t->body->u.block.len; i++) {
     Stmt *s = t->body->u.block.data[i];
-    if (i < t->at && walk_touches(a, s, dst->buf, false))
-      return arena_printf(a, "%s is used before it in the iteration", dst->buf->name);
-    if (i != t->at && walk_touches(a, s, dst->buf, true))
-      return arena_printf(a, "%s has another writer in the loop", dst->buf->name);
+    if (i < t->at && walk_touches(a, s, dst, false))
+      return arena_printf(a, "%s is used before it in the iteration", dst->name);
+    if (i != t->at && walk_touches(a, s, dst, true))
+      return arena_printf(a, "%s has another writer in the loop", dst->name);
   }
-  if (loop_writes(t, src->buf))
-    return arena_printf(a, "the loop writes its source %s", src->buf->name);
-  for (int d = 0; d < src->n; d++) early_expr(t, src->min[d]);
-  return t->why ? t->why : why_not_skipped(t, dst->buf);
+  if (loop_writes(t, src)) return arena_printf(a, "the loop writes its source %s", src->name);
+  if (loop) early_expr(t, g.store->u.store.value);
+  else
+    for (int d = 0; d < src->ndim; d++) early_expr(t, copy->u.op.arg[0].region->min[d]);
+  return t->why ? t->why : why_not_skipped(t, dst);
 }
 
 const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at) {
@@ -137,11 +141,11 @@ void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop) {
   Stmt *body = *plan_loop_body(loop, &cond);
   for (int i = 0; plan->stages > 0 && i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
-    if (s->kind != ST_OP || s->u.op.op != OP_COPY) continue;
+    PlanCopy *copy = plan_copy(c->plan, s);
+    if (!copy) continue;
     Test t = {.c = c, .kernel = k, .loop = loop, .body = body, .cond = cond, .at = i};
     plan_direct_copy(&t, s, plan);
-    PlanCopy *copy = plan_copy(c->plan, s);
-    bool loads = s->u.op.arg[0].region->buf->scope == SC_GLOBAL;
+    bool loads = s->kind == ST_FOR || s->u.op.arg[0].region->buf->scope == SC_GLOBAL;
     if (!copy->async && copy->why && loads)
       diag_remark(c->diags, s->span, "pipeline", "this copy runs in order: %s", copy->why);
   }

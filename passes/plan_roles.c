@@ -121,6 +121,15 @@ static bool jumps(Stmt *loop) {
   return found;
 }
 
+// A gather that runs ahead does so by the consumers' cp.async, and the other tiles with it.
+static bool gathers(const Roles *r, Stmt *loop) {
+  Expr *cond;
+  const StmtVec *body = &(*plan_loop_body(loop, &cond))->u.block;
+  for (int i = 0; i < body->len; i++)
+    if (body->data[i]->kind == ST_FOR && plan_async(r->c->plan, body->data[i])) return true;
+  return false;
+}
+
 // Loops with copies for the producer; the path to each must be one it can follow.
 static void find_loops(Roles *r, Stmt *s, bool follows) {
   if (!s) return;
@@ -135,7 +144,7 @@ static void find_loops(Roles *r, Stmt *s, bool follows) {
   bool can = follows && s->u.loop.nvars == 1 && !jumps(s) && repeatable(r, s->u.loop.min[0]) &&
              repeatable(r, s->u.loop.extent[0]);
   PlanLoop *plan = plan_loop(r->c->plan, s);
-  if (can && s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0)
+  if (can && s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0 && !gathers(r, s))
     plan_channels(r, s, plan);
   if (plan && plan->channels) keep_others_in_order(r, s, plan);
   else find_loops(r, s->u.loop.body, can);

@@ -40,6 +40,8 @@ def from_e4m3(u):
 def decoding(batch, kv_heads, group, capacity, dim, lengths, **sizes):
     q, o = f16(batch, kv_heads, group, dim), np.zeros((batch, kv_heads, group, dim))
     k, v = f16(batch, capacity, kv_heads, dim), f16(batch, capacity, kv_heads, dim)
+    for b in range(batch):  # what lies behind the end is no number
+        k[b, lengths[b] :] = v[b, lengths[b] :] = np.nan
     for b, h, g in np.ndindex(batch, kv_heads, group):
         keys, values = (x[b, : lengths[b], h].astype(np.float64) for x in (k, v))
         p = np.exp(keys @ q[b, h, g].astype(np.float64) / np.sqrt(dim))

@@ -92,6 +92,7 @@ static bool same_stmt(const Stmt *x, const Stmt *y) {
            same_list(x->u.loop.extent, y->u.loop.extent, x->u.loop.nvars) &&
            same_expr(x->u.loop.cond, y->u.loop.cond) &&
            x->u.loop.num_stages == y->u.loop.num_stages && x->u.loop.unroll == y->u.loop.unroll &&
+           x->u.loop.async == y->u.loop.async &&
            same_layout(x->u.loop.layout, y->u.loop.layout) &&
            same_stmt(x->u.loop.body, y->u.loop.body);
   case ST_IF:
@@ -318,6 +319,9 @@ static const char *sample =
   "    copy(src=A[bx * 128 +: 128, 0 +: 64], dst=A_s[0 +: 128, 0 +: 64], async=0)\n"
   "    parallel i, j in 0 +: 128, 0 +: 64 {\n"
   "      acc[i, j] = float32(A_s[i, j]) * alpha\n"
+  "    }\n"
+  "    parallel i1, j1 in 0 +: 128, 0 +: 64 async {\n"
+  "      A_s[i1, j1] = A[j1, i1]\n"
   "    }\n"
   "    if bx * 128 < M and tx != 3 {\n"
   "      let n = M - bx * 128\n"
