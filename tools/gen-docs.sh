@@ -71,10 +71,42 @@ table(f"{out}/pass-configs.md", "Pass configs", made % "eval/pass_configs.def" +
       "remark says so. `out_idx` changes nothing, for every tensor is a parameter of the launcher; it must name "
       "parameters of the kernel, and an eager kernel has none.", ["name", "key", "verdict", "what follows"],
       [[r[0], f"`{r[1]}`", verdicts[r[2]], r[3]] for r in rows("eval/pass_configs.def", "PASS_CONFIG")])
+
+def roff(text):
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+
+version = re.search(r'"([0-9.]+)"', open("base/die.c").read()).group(1)
+with open(f"{out}/tlc.1", "w") as f:
+    f.write('.\\" Generated from driver/options.def and passes/flags.def by tools/gen-docs.sh.\n'
+            '.\\" SPDX-License-Identifier: MIT\n'
+            f'.TH TLC 1 "" "tlc {version}" "User Commands"\n'
+            ".SH NAME\ntlc \\- compile tile programs to CUDA C++\n"
+            ".SH SYNOPSIS\n.B tlc\n[\\fIOPTIONS\\fR] \\fIFILE\\fR\n.br\n"
+            ".B tlc \\-\\-tune\n[\\fIOPTIONS\\fR] \\fIFILE\\fR\n"
+            ".SH DESCRIPTION\n"
+            "Compiles a tile program (\\fI.tl\\fR, \\fI.py\\fR, or printed IR \\fI.tir\\fR) ahead of time into one file "
+            "of CUDA C++ with a C interface. With \\fB\\-\\-run\\fR the kernel is run and checked, with or without a GPU; "
+            "\\fB\\-\\-bench\\fR times it; \\fB\\-\\-tune\\fR searches the values of its open parameters.\n"
+            ".SH OPTIONS\n")
+    for r in rows("driver/options.def", "OPTION"):
+        value = "" if r[3] == "NULL" else f" \\fI{roff(r[3])}\\fR"
+        f.write(f".TP\n\\fB{roff(r[0])}\\fR{value}\n{roff(r[4])}\n")
+    f.write(".TP\n@\\fIFILE\\fR\nread more arguments from FILE, one a line\n"
+            ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nsay so and end\n.SH FLAGS\n"
+            "\\fB\\-f\\fINAME\\fR, \\fB\\-fno\\-\\fINAME\\fR and \\fB\\-f\\fINAME\\fB=\\fIN\\fR force or forbid what the compiler "
+            "otherwise decides itself.\n")
+    for r in rows("passes/flags.def", "FLAG"):
+        f.write(f".TP\n\\fB\\-f{roff(r[0])}\\fR{'=' + roff(r[1]) if r[1] else ''}\n{roff(r[2])}\n")
+    f.write(".SH EXIT STATUS\n0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this machine lacks "
+            "something; 70 a bug in tlc; 130 a search was interrupted.\n"
+            ".SH ENVIRONMENT\n.TP\nCUDACXX, CUDA_HOME\nwhere nvcc is\n"
+            ".TP\nXDG_CACHE_HOME\nwhere builds and results of searches are kept\n"
+            ".TP\nTLC_JOBS\ncompilers at a time, where \\-j says nothing\n"
+            ".TP\nTLC_GPU_LOCK\nthe file that keeps a GPU to one search\n")
 PY
 [ "${1-}" = check ] || exit 0
 status=0
-for f in ops.md words.md builtins.md messages.md flags.md pass-configs.md; do
+for f in ops.md words.md builtins.md messages.md flags.md pass-configs.md tlc.1; do
   cmp -s "$out/$f" "docs/$f" || { echo "docs/$f is stale: run tools/gen-docs.sh"; status=1; }
 done
 rm -rf "$out"

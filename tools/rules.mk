@@ -70,7 +70,8 @@ bench: all
 	@BUILD=$(BUILD) bench/bench.sh
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tlc/samples
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tlc/samples $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 docs/tlc.1 $(DESTDIR)$(PREFIX)/share/man/man1/tlc.1
 	install -m 755 $(BUILD)/tlc $(DESTDIR)$(PREFIX)/bin/tlc
 	install -m 644 samples/*.tl $(DESTDIR)$(PREFIX)/share/tlc/samples
 
