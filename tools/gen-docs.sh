@@ -84,17 +84,18 @@ with open(f"{out}/tlc.1", "w") as f:
             ".SH SYNOPSIS\n.B tlc\n[\\fIOPTIONS\\fR] \\fIFILE\\fR\n.br\n"
             ".B tlc \\-\\-tune\n[\\fIOPTIONS\\fR] \\fIFILE\\fR\n"
             ".SH DESCRIPTION\n"
-            "Compiles a tile program (\\fI.tl\\fR, \\fI.py\\fR, or printed IR \\fI.tir\\fR) ahead of time into one file "
-            "of CUDA C++ with a C interface. With \\fB\\-\\-run\\fR the kernel is run and checked, with or without a GPU; "
-            "\\fB\\-\\-bench\\fR times it; \\fB\\-\\-tune\\fR searches the values of its open parameters.\n"
+            "Compiles a tile program (\\fI.tl\\fR, \\fI.py\\fR, or printed IR \\fI.tir\\fR) ahead of time "
+            "into one file of CUDA C++ with a C interface. With \\fB\\-\\-run\\fR the kernel is run and "
+            "checked, with or without a GPU; \\fB\\-\\-bench\\fR times it; \\fB\\-\\-tune\\fR searches the "
+            "values of its open parameters.\n"
             ".SH OPTIONS\n")
     for r in rows("driver/options.def", "OPTION"):
         value = "" if r[3] == "NULL" else f" \\fI{roff(r[3])}\\fR"
         f.write(f".TP\n\\fB{roff(r[0])}\\fR{value}\n{roff(r[4])}\n")
     f.write(".TP\n@\\fIFILE\\fR\nread more arguments from FILE, one a line\n"
             ".TP\n\\fB\\-\\-help\\fR, \\fB\\-\\-version\\fR\nsay so and end\n.SH FLAGS\n"
-            "\\fB\\-f\\fINAME\\fR, \\fB\\-fno\\-\\fINAME\\fR and \\fB\\-f\\fINAME\\fB=\\fIN\\fR force or forbid what the compiler "
-            "otherwise decides itself.\n")
+            "\\fB\\-f\\fINAME\\fR, \\fB\\-fno\\-\\fINAME\\fR and \\fB\\-f\\fINAME\\fB=\\fIN\\fR force or "
+            "forbid what the compiler otherwise decides itself.\n")
     for r in rows("passes/flags.def", "FLAG"):
         f.write(f".TP\n\\fB\\-f{roff(r[0])}\\fR{'=' + roff(r[1]) if r[1] else ''}\n{roff(r[2])}\n")
     f.write(".SH EXIT STATUS\n0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this machine lacks "
