@@ -77,6 +77,26 @@ def grouped_gemm(rows, n, k, **sizes):
     return {"A": a, "B": b, "starts": starts}, {"C": np.concatenate(parts)}, sizes
 
 
+def moe(tokens, dim, hidden, experts, top, **sizes):
+    """Tokens choose among all experts but the last, which stays idle."""
+    x = f16(tokens, dim)
+    w1, w3, w2 = (f16(experts, *s) / np.float16(np.sqrt(s[0])) for s in ((dim, hidden), (dim, hidden), (hidden, dim)))
+    choice = np.argsort(rng.random((tokens, max(experts - 1, top))), axis=1)[:, :top]
+    weights = rng.uniform(0, 1, (tokens, top)).astype(np.float32)
+    order = np.argsort(choice.reshape(-1), kind="stable")
+    starts = np.searchsorted(choice.reshape(-1)[order], np.arange(experts + 1)).astype(np.int32)
+    slot_of = np.argsort(order).reshape(tokens, top).astype(np.int32)
+    y, wide = np.zeros((tokens, dim)), x.astype(np.float64)
+    for t, s in np.ndindex(tokens, top):
+        a, b, c = (w[choice[t, s]].astype(np.float64) for w in (w1, w3, w2))
+        gate = wide[t] @ a
+        y[t] += weights[t, s] * ((gate / (1 + np.exp(-gate)) * (wide[t] @ b)) @ c)
+    inputs = {"X": x, "W1": w1, "W3": w3, "W2": w2, "starts": starts, "slot_of": slot_of}
+    inputs.update(token_of=(order // top).astype(np.int32), weights=weights)
+    sizes.update(tokens=tokens, dim=dim, hidden=hidden, experts=experts, top=top)
+    return inputs, {"Y": y}, sizes
+
+
 def topk(m, n, k, equal=False):
     x = (rng.integers(0, 3, (m, n)) if equal else rng.standard_normal((m, n))).astype(np.float32)
     x[0, : n // 2] = -np.inf
@@ -89,8 +109,9 @@ def per_token_cast(m, n):
     x = to_bf16(rng.standard_normal((m, n)) * 100)
     x[0, :] = 0
     groups = np.pad(from_bf16(x), ((0, 0), (0, -n % 128))).reshape(m, -1, 128)
-    scales = np.maximum(np.abs(groups).max(2), np.float32(1e-4)) / np.float32(448)
-    y = to_e4m3(groups / scales[:, :, None]).reshape(m, -1)[:, :n]
+    most, top = np.maximum(np.abs(groups).max(2), np.float32(1e-4)), np.float32(448)
+    scales, scaled = most / top, groups * (top / most)[:, :, None]
+    y = to_e4m3(np.clip(scaled, -top, top)).reshape(m, -1)[:, :n]
     return {"X": x}, {"Y": y, "scales": scales}, {"M": m, "N": n}
 
 
@@ -122,6 +143,9 @@ def programs():
     yield "conv2d", "1x17x17x3x16 large", lambda: conv2d(1, (17, 17), 3, 16, 7, 2, 3, 1)
     yield "grouped_gemm", "128+200+0+56", lambda: grouped_gemm([128, 200, 0, 56], 128, 64)
     yield "grouped_gemm", "0+1+77", lambda: grouped_gemm([0, 1, 77, 0], 72, 50, block_M=32, block_N=64)
+    yield "moe", "100x64x96 4 experts", lambda: moe(100, 64, 96, 4, 2)
+    yield "moe", "7x50x36 3 experts", lambda: moe(7, 50, 36, 3, 2, block_N=32)
+    yield "moe", "130x32x64 1 expert", lambda: moe(130, 32, 64, 1, 1, num_stages=2)
     yield "topk", "8x256", lambda: topk(8, 256, 8)
     yield "topk", "5x77 equal", lambda: topk(5, 77, 6, True)
     yield "topk", "3x1", lambda: topk(3, 1, 1)
