@@ -311,6 +311,7 @@ static void eval_entries(Ev *ev, const Entries *all) {
   EvEntry *e = ev->result->entries.data;
   for (int i = 0; i < all->len; i++) {
     ev->needed.len = 0;
+    space_declared(ev, all->data[i].f, &e[i]);
     if (ev->options->configs) space_of(ev, all->data[i].f, &e[i]);
     if (ev->options->list) list_calls(ev, all->data[i].f, &e[i]);
     else eval_entry(ev, all->data[i].f, &e[i]);

@@ -35,6 +35,8 @@ void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->
 
 int space_setting(const char *name); // TUNE_..., or -1
 
+// Tolerances, launches, a reference that are declared beside the tuning space of f.
+void space_declared(Ev *ev, const Func *f, EvEntry *e);
 // Evaluates the tuning space that f declares, or a tuner of f does, into e->configs.
 void space_of(Ev *ev, Func *f, EvEntry *e);
 // The same for a tuner that the i-th entry makes when evaluated, or that host code makes of it.

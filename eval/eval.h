@@ -63,6 +63,10 @@ typedef struct {
   VEC(EvConfig) configs; // the declared tuning space, in order; empty without EvOptions.configs
   const char *rtol, *atol; // declared beside it; NULL: not
   const char *warmup, *rep, *timeout; // launches, launches (or milliseconds), seconds
+  const char *mismatch; // share of elements that may be beyond rtol and atol; NULL: not declared
+  // The reference program, a module: a tuple of its parameters' names, assignments, and at last the
+  // result. NULL: none is declared, or it does more than that.
+  const char *reference;
   VEC(EvConfig) calls;   // what the file's own code calls it with; filled for EvOptions.list
   Span span;
 } EvEntry;

@@ -160,7 +160,8 @@ struct Range {
 };
 
 // What is declared beside a tuning space; names in eval/space.c (ORDER_TUNE).
-enum { TUNE_RTOL, TUNE_ATOL, TUNE_WARMUP, TUNE_REP, TUNE_TIMEOUT, TUNE_SETTINGS };
+enum { TUNE_RTOL, TUNE_ATOL, TUNE_WARMUP, TUNE_REP, TUNE_TIMEOUT, TUNE_MISMATCH, TUNE_REF };
+enum { TUNE_SETTINGS = TUNE_REF + 1 };
 
 struct Func {
   const char *name;

@@ -88,7 +88,8 @@ static void eval_space(Ev *ev, void *arg) {
   for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
 }
 
-static const char *const settings[] = {"rtol", "atol", "warmup", "rep", "timeout"}; // ORDER_TUNE
+static const char *const settings[] = {
+    "rtol", "atol", "warmup", "rep", "timeout", "max_mismatched_ratio", "ref_prog"}; // ORDER_TUNE
 _Static_assert(LEN(settings) == TUNE_SETTINGS, "a name for each");
 
 int space_setting(const char *name) {
@@ -98,17 +99,60 @@ int space_setting(const char *name) {
   return -1;
 }
 
+static void put_line(Buf *b, const char *name, const AstExpr *e) {
+  if (name) buf_printf(b, "%s = ", name);
+  ast_print_expr(e, b);
+  buf_putc(b, '\n');
+}
+
+// One statement of a reference program; false: it is more than an assignment or a return.
+static bool put_statement(Buf *b, const AstStmt *s, bool *done) {
+  if (s->kind == AST_STMT_IMPORT || s->kind == AST_STMT_FROM_IMPORT) return true;
+  if (s->kind == AST_STMT_EXPR) return s->expr->kind == AST_STR; // what it is for
+  if (s->kind == AST_STMT_RETURN) {
+    if (s->expr) put_line(b, NULL, s->expr);
+    return *done = s->expr != NULL;
+  }
+  if (s->kind != AST_STMT_ASSIGN || s->assign.targets.len != 1) return false;
+  const AstExpr *to = s->assign.targets.data[0];
+  if (to->kind == AST_NAME) put_line(b, to->name, s->assign.value);
+  return to->kind == AST_NAME;
+}
+
+static const char *reference_of(Ev *ev, const Func *f) {
+  Buf b = {0};
+  bool ok = true, done = false;
+  buf_putc(&b, '(');
+  for (int i = 0; i < f->params->len; i++) {
+    ok &= f->params->data[i].kind <= AST_PARAM_NORMAL;
+    buf_printf(&b, "%s, ", f->params->data[i].name);
+  }
+  buf_puts(&b, ")\n");
+  ok &= f->params->len > 0;
+  if (f->expr) put_line(&b, NULL, f->expr);
+  for (int i = 0; !f->expr && i < f->body->len && ok && !done; i++)
+    ok = put_statement(&b, f->body->data[i], &done);
+  const char *text = ok && (f->expr || done) ? arena_str(ev->arena, buf_str(&b)) : NULL;
+  buf_free(&b);
+  return text;
+}
+
 static void declared(Ev *ev, EvEntry *e, const Val *tune) {
-  const char **to[] = {&e->rtol, &e->atol, &e->warmup, &e->rep, &e->timeout}; // ORDER_TUNE
-  for (int i = 0; i < TUNE_SETTINGS; i++) {
+  const char **to[] = {&e->rtol, &e->atol,    &e->warmup,
+                       &e->rep,  &e->timeout, &e->mismatch}; // ORDER_TUNE
+  for (int i = 0; i < (int)LEN(to); i++) {
     if (v_is_num(tune[i])) *to[i] = bind_text(ev, tune[i]);
   }
+  if (tune[TUNE_REF].kind == V_FUNC) e->reference = reference_of(ev, tune[TUNE_REF].fn);
+}
+
+void space_declared(Ev *ev, const Func *f, EvEntry *e) {
+  if (f->base->configs.kind != V_UNSET) declared(ev, e, f->base->tune);
 }
 
 void space_of(Ev *ev, Func *f, EvEntry *e) {
   Space s = {f, e, f->base->configs};
   if (s.configs.kind == V_UNSET) return;
-  declared(ev, e, f->base->tune);
   (void)ev_protect(ev, eval_space, &s);
 }
 

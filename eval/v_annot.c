@@ -67,6 +67,8 @@ static Val make_tuned(Ev *ev, Call *c) {
   base->tune[TUNE_WARMUP] = given[2];
   base->tune[TUNE_REP] = given[3];
   base->tune[TUNE_TIMEOUT] = given[4];
+  base->tune[TUNE_REF] = given[6];
+  base->tune[TUNE_MISMATCH] = given[10];
   return f;
 }
 

@@ -43,6 +43,7 @@ PY
 build_for() { # TREE SUITES FILTER
   local goals=all t
   case ,$2, in *,text,*) goals+=" build/tests/text_run" ;; esac
+  case ,$2, in *,tune,*) goals+=" build/tests/libcuda.so.1 build/tests/host_prelude" ;; esac
   case ,$2, in *,unit,*)
     for t in $(cd "$1" && bash tests/suite_unit.sh list | grep -E -- "${3:-.}"); do
       goals+=" build/unit/$t"

@@ -276,7 +276,7 @@ host() { # HOST_NVCC's rules, then options
   "$BUILD/tests/host_prelude" > "$D/host/host.h"
   printf 'static const char *%s(cudaError_t) { return "made up"; }\n' cudaGetErrorName cudaGetErrorString \
     > "$D/host/cuda_runtime_api.h"
-  "$TLC" --tune --arch sm_80 samples/gemm_nt.tl -p M=32,N=64,K=32,num_stages=1,thread_num=128 \
+  "$TLC" --tune --arch sm_80 "${FILE-samples/gemm_nt.tl}" -p M=32,N=64,K=32,num_stages=1,thread_num=128 \
     --warmup 3 --rep 3 "$@" > "$D/out" 2> "$D/err"
 }
 case_own_runner() {
@@ -299,6 +299,38 @@ case_own_runner_faults() {
   has "$D/out" '8 candidates on CPU: 8 tried now, 0 from the cache; 6 failed'
   has "$D/out" "^Best config: \{'block_M': 64,"
   no_orphans
+}
+
+case_declared_reference() {
+  FILE=$D/gemm_nt.tl
+  ref() { # the reference; what must be said of it
+    sed "s/warmup=3, rep=20/ref_prog=$1/" samples/gemm_nt.tl > "$FILE"
+    host '' --space block_M=32 --space block_N=32
+    status=$?
+    cat "$D/err" >> "$D/out"
+    has "$D/out" "$2"
+  }
+  right='1 tried now, 0 from the cache; 0 failed'
+  wrong='1 wrong: C, against the declared reference: [0-9]+ of 2048 elements differ'
+  ref 'lambda a, b: a @ b.T' "$right"
+  ref 'lambda x, y: (x.float() @ y.float().T).to(x.dtype)' "$right"
+  ref 'lambda a, b: torch.relu(-torch.matmul(a, b.transpose(0, -1))) * -1 + torch.relu(a @ b.t())' "$right"
+  ref 'lambda a, b: (a @ b.T + a @ b.T) \/ 2.0 - 0' "$right"
+  lacks "$D/out" 'the oracle alone'
+  ref 'lambda a, b: a @ b.T * 1.5' "$wrong"; same $status 1
+  ref 'lambda a, b: b @ a.T' "result has another shape: the oracle alone checks"
+  ref 'lambda a, b: a @ b' "'a @ b', which tlc does not evaluate: the oracle alone checks"
+  ref 'lambda a: a' 'parameters are not the kernel.s inputs'
+  ref 'lambda a, b: torch.cumsum(a)' "uses 'torch.cumsum\(a\)', which"
+  has "$D/out" "$right"
+  ref 'lambda a, b: a @ b.T * 1.005, rtol=1e-3, atol=1e-3' "$wrong"
+  ref 'lambda a, b: a @ b.T * 1.005, rtol=1e-3, atol=1e-3, max_mismatched_ratio=1.0' "$right"
+  awk '/^@tilelang.autotune/ { printf "def ref(a, b):\n    \"what\"\n    import torch\n" \
+    "    c = a.float() @ b.T.float()\n    return c.half()\n\n\n" } { sub("warmup=3, rep=20", "ref_prog=ref") } 1' \
+    samples/gemm_nt.tl > "$FILE"
+  host '' --space block_M=32 --space block_N=32 || fail "$(cat "$D/err")"
+  has "$D/out" "$right"
+  lacks "$D/err" 'the oracle alone'
 }
 
 case ${1-} in

@@ -42,6 +42,8 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c) {
   add_number(&k, "atol", o->atol);
   tn_key_text(&k, "declared rtol", space->rtol);
   tn_key_text(&k, "declared atol", space->atol);
+  tn_key_text(&k, "mismatch", space->mismatch);
+  tn_key_text(&k, "reference", space->reference);
   add_number(&k, "cold", o->cold_l2);
   add_number(&k, "warmup", o->tune.warmup);
   add_number(&k, "rep", o->tune.rep);

@@ -37,6 +37,13 @@ typedef struct {
 bool tn_agrees(const TnSamples *s, const RtArray *shape, const void *got, const TnTolerance *t,
                Buf *why);
 
+/* declared.c */
+
+// By the program that is declared beside the space (EvEntry.reference). False, and why: it uses what
+// is not evaluated here.
+bool tn_declared(Arena *a, const char *text, const RunData *data, uint64_t seed, TnReference *out,
+                 Buf *why);
+
 /* trial.c: candidates on the GPU, with one set of inputs for all */
 
 typedef struct TnTrials TnTrials;

@@ -136,6 +136,8 @@ void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, 
   tn_wire_int(b, "rep", o->rep >= 0 ? o->rep : (int)DECLARED(space->rep, DEFAULT_REP));
   if (space->rtol) tn_wire_text(b, "rtol", space->rtol);
   if (space->atol) tn_wire_text(b, "atol", space->atol);
+  if (space->mismatch) tn_wire_text(b, "mismatch", space->mismatch);
+  if (space->reference) tn_wire_text(b, "reference", space->reference);
   if (s->best_us > 0) tn_wire_real(b, "stop", HOPELESS * s->best_us);
   put_bindings(b, 's', &i->c->sizes);
   put_bindings(b, 'b', &i->c->bindings);

@@ -289,6 +289,8 @@ int tn_space(Arena *a, const Options *o, const TnBindings *override, TnSpace *ou
   out->warmup = entry->warmup;
   out->rep = entry->rep;
   out->timeout = entry->timeout;
+  out->mismatch = entry->mismatch;
+  out->reference = entry->reference;
   check_axes(o, entry);
   if (o->tune.roller) return EXIT_OK;
   TnFlagSets flags = tn_flag_sets(a, o);

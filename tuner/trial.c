@@ -28,8 +28,9 @@ struct TnTrials {
   Arena *arena; // of the data; NULL: none yet
   Loaded base;  // the candidate whose call holds the tensors
   RunData data;
-  void **got; // per parameter, room for an output
-  TnReference reference;
+  void **got;                      // per parameter, room for an output
+  TnReference reference, declared; // by the oracle; by the program's own reference
+  bool tried_declared;
   Loaded kept[TN_MOST_KEPT];
   int nkept;
 };
@@ -146,7 +147,8 @@ static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
     return false;
   }
   t->got = NEWN(t->arena, void *, c->program->params.len + 1);
-  t->reference = (TnReference){0};
+  t->reference = t->declared = (TnReference){0};
+  t->tried_declared = false;
   return true;
 }
 
@@ -176,10 +178,23 @@ static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
 
 /* ------------------------------------------------------------------ checking */
 
-static bool have_reference(TnTrials *t, const Loaded *c, Buf *why) {
+// Once for all candidates of the same data.
+static void need_declared(TnTrials *t, const RunData *d, const char *text) {
+  Buf why = {0};
+  if (!text || t->tried_declared) return;
+  t->tried_declared = true;
+  if (!tn_declared(t->arena, text, d, t->options->seed, &t->declared, &why)) {
+    t->declared = (TnReference){0};
+    fprintf(stderr, "tlc: %s: the oracle alone checks\n", buf_str(&why));
+  }
+  buf_free(&why);
+}
+
+static bool have_reference(TnTrials *t, const Loaded *c, const TnMessage *m, Buf *why) {
   if (t->reference.outputs.len) return true;
   RunData d = t->data;
   d.program = c->program;
+  need_declared(t, &d, tn_wire_get(m, "reference"));
   if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, c->job.diags, &t->reference))
     return true;
   const char *text = diag_first(c->job.diags, NULL);
@@ -187,26 +202,41 @@ static bool have_reference(TnTrials *t, const Loaded *c, Buf *why) {
   return false;
 }
 
-static TnTolerance tolerance_of(const Options *o, const TnMessage *m) {
-  TnTolerance t = {o->rtol, o->atol, tn_wire_get_real(m, "mismatch", 0)};
-  if (t.rtol < 0) t.rtol = tn_wire_get_real(m, "rtol", -1);
-  if (t.atol < 0) t.atol = tn_wire_get_real(m, "atol", -1);
+// The oracle bounds each element. The declared reference is another program, which rounds
+// elsewhere: what is declared for it counts, or TileLang's defaults.
+static TnTolerance tolerance_of(const Options *o, const TnMessage *m, bool declared) {
+  double otherwise = declared ? 1e-2 : -1;
+  TnTolerance t = {o->rtol, o->atol, 0};
+  if (t.rtol < 0) t.rtol = tn_wire_get_real(m, "rtol", otherwise);
+  if (t.atol < 0) t.atol = tn_wire_get_real(m, "atol", otherwise);
+  if (declared || t.rtol >= 0 || t.atol >= 0)
+    t.mismatch = tn_wire_get_real(m, "mismatch", declared ? 1e-2 : 0);
   return t;
 }
 
-static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
-  TnTolerance tolerance = tolerance_of(t->options, m);
-  for (int i = 0; i < t->reference.outputs.len; i++) {
-    const TnSamples *s = &t->reference.outputs.data[i];
-    if (!t->got[s->param]) t->got[s->param] = arena_alloc(t->arena, t->data.bytes[s->param] + 16);
-    RtStatus r = rt_call_fetch(c->call, s->param, t->got[s->param], why);
-    if (r != RT_OK) return fault(r, why);
-    buf_printf(why, "%s: ", c->program->params.data[s->param].name);
-    if (!tn_agrees(s, &t->data.array[s->param], t->got[s->param], &tolerance, why))
-      return TN_TRIAL_WRONG;
+static TnVerdict compare_with(TnTrials *t, const Loaded *c, const TnReference *r,
+                              const TnTolerance *by, const char *who, Buf *why) {
+  for (int i = 0; i < r->outputs.len; i++) {
+    const TnSamples *s = &r->outputs.data[i];
+    buf_printf(why, "%s%s: ", c->program->params.data[s->param].name, who);
+    if (!tn_agrees(s, &t->data.array[s->param], t->got[s->param], by, why)) return TN_TRIAL_WRONG;
     why->len = 0;
   }
   return TN_TRIAL_OK;
+}
+
+static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
+  for (int i = 0; i < c->program->params.len; i++) {
+    if (!data_is_output(c->program, i)) continue;
+    if (!t->got[i]) t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
+    RtStatus s = rt_call_fetch(c->call, i, t->got[i], why);
+    if (s != RT_OK) return fault(s, why);
+  }
+  TnTolerance by = tolerance_of(t->options, m, false);
+  TnVerdict v = compare_with(t, c, &t->reference, &by, "", why);
+  if (v != TN_TRIAL_OK) return v;
+  by = tolerance_of(t->options, m, true);
+  return compare_with(t, c, &t->declared, &by, ", against the declared reference", why);
 }
 
 // One launch with fresh outputs, its guards, its results.
@@ -249,7 +279,7 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
   Loaded c = {0};
   rt_gpu_limit(t->gpu, 0);
   TnVerdict v = load(t, m, &c, why);
-  if (v == TN_TRIAL_OK && !have_reference(t, &c, why)) v = TN_TRIAL_FAILED;
+  if (v == TN_TRIAL_OK && !have_reference(t, &c, m, why)) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK) {
     started(ctx);

@@ -111,7 +111,8 @@ typedef struct {
   TnCandidates all; // in order of the space
   const char *from; // where the space is from: "@tilelang.autotune", a file's name, "--space"
   const char *rtol, *atol; // declared beside the space; NULL: none
-  const char *warmup, *rep, *timeout;
+  const char *warmup, *rep, *timeout, *mismatch;
+  const char *reference; // as EvEntry.reference
   int locked;         // tuned parameters that -p fixed
   const char *source; // text of the program instead of the options' file; NULL: that
   bool quick;         // candidates get an estimate from their tiles alone, and no text
