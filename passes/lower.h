@@ -69,7 +69,7 @@ Buffer *layout_temp(Arena *a, Kernel *k, const Buffer *like, const char *suffix,
 
 /* layout_parts.c */
 
-void layout_parts(PassCtx *c, Kernel *k); // loops that reach parts of fragments, at constant offsets
+void layout_parts(PassCtx *c, Kernel *k); // loops over parts of fragments, at constant offsets
 
 /* layout_convert.c: demands that differ */
 
