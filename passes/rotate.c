@@ -266,15 +266,23 @@ static void use_access(void *ctx, const Access *acc) {
 
 static void use_stmt(void *ctx, Stmt *s) { st_accesses(((Used *)ctx)->arena, s, use_access, ctx); }
 
-// Blocks that an SM holds at once, by what the loop keeps in registers and shared memory. About 40
-// registers hold addresses.
+// Registers of a thread for what is used, with about 40 that hold addresses.
+static int64_t registers(const Used *u) {
+  int64_t regs = 40;
+  for (int i = 0; i < u->bufs.len; i++) {
+    const Buffer *b = u->bufs.data[i];
+    if (b->scope == SC_LOCAL) regs += (buf_elems(b) * dt_bits(b->dtype) + 31) / 32;
+  }
+  return regs;
+}
+
+// Blocks that an SM holds at once, by what the loop keeps in registers and shared memory.
 static int64_t blocks_per_sm(const PassCtx *c, const Kernel *k, Stmt *loop) {
   Used u = {.arena = c->arena};
   st_walk(loop, use_stmt, &u);
-  int64_t regs = 40, smem = 1024; // the system's own share of a block
+  int64_t regs = registers(&u), smem = 1024; // the system's own share of a block
   for (int i = 0; i < u.bufs.len; i++) {
     const Buffer *b = u.bufs.data[i];
-    if (b->scope == SC_LOCAL) regs += (buf_elems(b) * dt_bits(b->dtype) + 31) / 32;
     if (b->scope == SC_SHARED) smem += (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
   }
   if (regs > c->target->max_regs_per_thread) regs = c->target->max_regs_per_thread;
@@ -288,6 +296,15 @@ static int64_t blocks_per_sm(const PassCtx *c, const Kernel *k, Stmt *loop) {
 static bool wanted(const PassCtx *c, const Kernel *k, Stmt *loop) {
   int64_t forced = pass_flag(c, "rotate", -1);
   return forced >= 0 ? forced != 0 : blocks_per_sm(c, k, loop) <= 1;
+}
+
+// Does a thread have registers for what the last products of an iteration use and, at the same time,
+// what the next one's first loads fill?
+static bool holds(const PassCtx *c, const Rotation *r) {
+  Used u = {.arena = c->arena};
+  for (int i = 0; i < r->head.len; i++) st_walk(r->head.data[i], use_stmt, &u);
+  for (int i = 0; i < r->tail.len; i++) st_walk(r->tail.data[i], use_stmt, &u);
+  return pass_flag(c, "rotate", 0) || registers(&u) <= c->target->max_regs_per_thread;
 }
 
 /* the walk */
@@ -317,12 +334,13 @@ static Stmt *rotate_loop(Walk *w, Stmt *s) {
                 .wait = s->u.loop.body->u.block.data[0]};
   int mark = facts_mark(w->facts);
   facts_push_loop(w->facts, r.m.k, s->u.loop.min[0], s->u.loop.extent[0]);
-  bool ok = find_head(&r) && find_tail(&r);
+  bool found = find_head(&r) && find_tail(&r), ok = found && holds(w->c, &r);
   if (ok) sink_copies(&r);
   facts_pop(w->facts, mark);
   diag_remark(w->c->diags, s->span, "rotate", "%s",
-              ok ? "the first loads of the next iteration are issued ahead"
-                 : "no loads could be issued ahead of the end of an iteration");
+              ok      ? "the first loads of the next iteration are issued ahead"
+              : found ? "no registers are left to issue loads of the next iteration ahead"
+                      : "no loads could be issued ahead of the end of an iteration");
   return ok ? rebuild(&r) : s;
 }
 
