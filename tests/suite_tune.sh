@@ -34,6 +34,19 @@ case_finds_best() {
   times "$D/log" '^try' 8
   times "$D/log" '^final' 1
 }
+case_topk_json() { # the model's best only; one object a size
+  tune --topk 3 --sweep K=1024,2048 --json || fail "$(cat "$D/err")"
+  times "$D/log" '^try' 6
+  python3 - "$D/out" << 'END' || fail "$(cat "$D/out")"
+import json, sys
+text, states = open(sys.argv[1]).read(), []
+while text.strip():
+    one, end = json.JSONDecoder().raw_decode(text.lstrip())
+    text = text.lstrip()[end:]
+    states.append([c["state"] for c in one["candidates"]])
+assert states == [["measured"] * 3 + ["queued"] * 5] * 2, states
+END
+}
 case_cached() {
   tune && tune || fail "$(cat "$D/err")"
   has "$D/out" '8 candidates on Fake GPU: 0 tried now, 8 from the cache; 0 failed'

@@ -26,10 +26,16 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
   int status = tn_prepare(w->options, sizes, s);
   if (!status) status = tn_search(w, s, &r.found);
   if (status) return status;
-  int shown = w->options->tune.topk > 0 ? w->options->tune.topk : SHOWN;
-  tn_failures(s, stdout);
-  tn_table(s, shown, stdout);
-  tn_print_result(&r);
+  if (w->options->json) {
+    Buf b = {0};
+    tn_json(s, &b);
+    fputs(buf_str(&b), stdout);
+    buf_free(&b);
+  } else {
+    tn_failures(s, stdout);
+    tn_table(s, w->options->tune.topk > 0 ? w->options->tune.topk : SHOWN, stdout);
+    tn_print_result(&r);
+  }
   fflush(stdout);
   vec_push(a, list, r);
   return EXIT_OK;
@@ -41,11 +47,11 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
   while ((value = tn_next_value(w->arena, &rest, ','))) {
     TnBindings sizes = {0};
     vec_push(w->arena, &sizes, (EvBinding){sweep->name, value});
-    printf("\n%s = %s\n", sweep->name, value);
+    if (!w->options->json) printf("\n%s = %s\n", sweep->name, value);
     int status = search_one(w, &sizes, value, list);
     if (status) return status;
   }
-  tn_print_sweep(list, sweep->name);
+  if (!w->options->json) tn_print_sweep(list, sweep->name);
   return EXIT_OK;
 }
 

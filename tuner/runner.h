@@ -39,8 +39,8 @@ bool tn_agrees(const TnSamples *s, const RtArray *shape, const void *got, const 
 
 /* declared.c */
 
-// By the program that is declared beside the space (EvEntry.reference). False, and why: it uses what
-// is not evaluated here.
+// By the program that is declared beside the space (EvEntry.reference). False, and why: it uses
+// what is not evaluated here.
 bool tn_declared(Arena *a, const char *text, const RunData *data, uint64_t seed, TnReference *out,
                  Buf *why);
 

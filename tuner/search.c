@@ -252,7 +252,8 @@ static void step(TnSearch *s) {
 
 static void gather(TnSearch *s) {
   int *order = NEWN(s->space->arena, int, s->space->all.len + 1);
-  int n = tn_rank(s->space, order);
+  int n = tn_rank(s->space, order), most = s->w->options->tune.topk;
+  if (most > 0 && most < n) n = most;
   s->items = NEWN(s->space->arena, TnItem, n + 1);
   for (int k = 0; k < n; k++) {
     TnCandidate *c = &s->space->all.data[order[k]];
