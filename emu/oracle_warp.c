@@ -338,6 +338,12 @@ static void exec_assert(Oracle *o, const OStmt *s, const Frame *f) {
   }
 }
 
+static int threads_of(const Frame *f) {
+  int n = 0;
+  for (int g = 0; g < f->ngroups; g++) n += __builtin_popcount(f->mask[g]);
+  return n;
+}
+
 bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   bool between = s->op == OP_SHUFFLE || s->op == OP_VOTE || s->op == OP_MATCH ||
                  s->op == OP_BLOCK_VOTE || s->op == OP_ALLREDUCE;
@@ -351,6 +357,12 @@ bool oracle_exchange(Oracle *o, const OStmt *s, const Frame *f) {
   case OP_VOTE:
   case OP_BLOCK_VOTE: exec_vote(o, s, f); return true;
   case OP_ALLREDUCE: exec_allreduce(o, s, f); return true;
+  case OP_MBAR_INIT:
+  case OP_FENCE_MBAR_INIT:
+  case OP_MBAR_ARRIVE: return true; // whoever waits does so after all of it
+  case OP_MBAR_WAIT:
+    if (threads_of(f) < o->threads) EMU_FAIL(&o->m, s, DIAG_EMU_BY_HAND, s->span);
+    return true;
   case OP_MATCH: exec_match(o, s, f); return true;
   case OP_FIND_BIT: exec_find_bit(o, s, f); return true;
   case OP_PHILOX: exec_philox(o, s, f); return true;

@@ -188,6 +188,19 @@ static bool names_kernel(const AstExpr *e) {
          !strcmp(e->call.callee->attr.name.text, "Kernel");
 }
 
+// with T.ws(...): a branch.
+static Flow section(Ev *ev, const AstStmt *s, Expr *cond) {
+  Stmt *outer = ev->trace->block, *yes = st_block(ev->arena, s->span);
+  RtBlock rt;
+  rt_enter(ev, &rt, false, false, s->span);
+  ev->trace->block = yes;
+  rt_jump(ev, ev_block(ev, &s->with.body), s->span);
+  rt_leave(ev, &rt);
+  ev->trace->block = outer;
+  ev_emit(ev, st_if(ev->arena, cond, yes, NULL, s->span));
+  return FLOW_NEXT;
+}
+
 Flow ev_with(Ev *ev, const AstStmt *s) {
   bool kernel = false;
   int combiner = ev->trace ? ev->trace->combiner : -1;
@@ -209,6 +222,8 @@ Flow ev_with(Ev *ev, const AstStmt *s) {
       Val in = obj_attr(ev, h.v, "__enter__", item->context->span);
       if (in.kind != V_UNSET) h.v = ev_call_args(ev, in, item->context->span, 0, NULL);
       if (item->target) ev_assign(ev, item->target, h.v, item->target->span);
+    } else if (h.v.kind == V_SECTION && ev->trace && s->with.nitems == 1) {
+      return section(ev, s, h.v.expr);
     } else if (h.v.kind == V_COMBINER && ev->trace) {
       ev->trace->combiner = (int)h.v.i;
     } else if (!ev_unknown(h.v)) {

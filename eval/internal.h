@@ -50,6 +50,7 @@ typedef enum {
   V_REGION,
   V_MAP,      // a layout from a function
   V_ADDRESS,  // T.address_of, T.access_ptr: the region that starts there
+  V_SECTION,  // T.ws: the threads for which `expr` holds
   V_COMBINER, // T.comm_reducer: i is a ReduceKind
 } ValKind;
 
@@ -315,6 +316,7 @@ typedef struct {
   VEC(ReducerInfo) reducers; // T.alloc_reducer
   bool outside; // something outside T.Kernel was reported
   int combiner; // ReduceKind of the T.attr around, -1 outside
+  VEC(Buffer *) barriers; // T.alloc_barrier
   VEC(GridCut) cuts; // T.sync_grid
   struct Random *random; // of the kernel, since T.rng_init; v_random.c
 } Trace;

@@ -91,6 +91,7 @@ void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at) {
   t->kernel = k;
   t->random = NULL;
   t->cuts.len = 0;
+  t->barriers.len = 0;
   t->block = k->body;
   vec_push(ev->arena, &t->program->kernels, k);
 }

@@ -77,6 +77,11 @@ bool ev_store_run(Ev *ev, Region *to, Val v, Span at) {
   return true;
 }
 
+// n elements from the start of each; zeros where `pred` does not hold.
+void ev_copy_run(Ev *ev, Region *to, Region *from, int64_t n, Expr *pred, Span at) {
+  ev_emit(ev, move(ev, to, from, n, pred, at));
+}
+
 /* ------------------------------------------------------------------ loads and stores by bits */
 
 // The memory side of the access that a word such as ldg64 names.

@@ -41,6 +41,12 @@ static void see_buffer(Search *s, const Buffer *b) {
 
 bool check_lowered(Check *k) {
   Search s = {.k = k};
+  const Target *t = k->c->target;
+  const Stmt *lacks = target_lacks(t, k->program);
+  if (lacks && k->kernel == k->program->kernels.data[0]) {
+    diag_report(k->c->diags, DIAG_TARGET_OP, lacks->span, op_info(lacks->u.op.op)->name, t->name);
+    s.found = true;
+  }
   for (int i = 0; i < k->program->params.len; i++)
     if (k->program->params.data[i].buf && k->kernel == k->program->kernels.data[0])
       see_buffer(&s, k->program->params.data[i].buf);

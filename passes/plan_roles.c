@@ -210,11 +210,14 @@ static void fill_depths(Roles *r) {
   if (fits > d.loop->depth) d.loop->depth = (int)fits;
 }
 
-// Barriers over all threads of a block, other than the plain one, or over some of them.
+// Barriers over all threads of a block, other than the plain one, or over some of them; mbarriers
+// count on the threads that the program has.
 static void note_barrier(void *ctx, Stmt *s) {
   if (s->kind != ST_OP || s->u.op.op == OP_SYNC) return;
-  bool named = s->u.op.op == OP_BAR_SYNC || s->u.op.op == OP_BAR_ARRIVE;
-  if (named || op_info(s->u.op.op)->sync == SYNC_BLOCK) *(Stmt **)ctx = s;
+  OpCode op = s->u.op.op;
+  bool named =
+      op == OP_BAR_SYNC || op == OP_BAR_ARRIVE || (op >= OP_MBAR_INIT && op <= OP_MBAR_WAIT);
+  if (named || op_info(op)->sync == SYNC_BLOCK) *(Stmt **)ctx = s;
 }
 
 // The registers that a block with a producer warpgroup starts with, as many for each thread in

@@ -12,7 +12,7 @@ typedef struct {
   int align;
   int first, last; // program positions; first > last: never accessed
   bool filled;     // by the producers, who run beside the program, for its next use
-  bool all_along;  // whatever the positions: used by the producers otherwise
+  bool all_along;  // whatever the positions: used by the producers otherwise, or an mbarrier
 } Life;
 
 typedef struct {
@@ -39,9 +39,17 @@ static void touch(void *ctx, const Access *acc) {
   }
 }
 
+// An mbarrier is nothing else as long as the block lives.
+static void keep_barrier(Scan *s, const Stmt *x) {
+  if (x->kind != ST_OP || x->u.op.op != OP_MBAR_INIT) return;
+  for (int i = 0; i < s->lives.len; i++)
+    s->lives.data[i].all_along |= s->lives.data[i].buf == x->u.op.arg[0].region->buf;
+}
+
 static void scan(Scan *s, Stmt *x) {
   if (!x) return;
   s->position++;
+  keep_barrier(s, x);
   bool outermost = x->kind == ST_FOR && s->outer_begin < 0;
   st_accesses(s->arena, x, touch, s);
   if (outermost) s->outer_begin = s->position;
