@@ -183,6 +183,12 @@ case_sweep() {
   tune --sweep K=1024,2048,4096; times "$D/log" '^try' 24
   tune --sweep K=1024 -o "$D/x.cu"; same $? 2
 }
+case_sweep_dynamic() { # a size known at run time only: each configuration is built once for all values
+  "$TLC" --tune --arch sm_80 samples/gemm_symbolic_m.tl -p N=512,K=512 --space block_M=64,128 \
+    --space num_stages=2,3 --sweep M=100,1000,4000 -j 2 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  times "$D/log" '^build' 4
+  times "$D/log" '^try' 12
+}
 case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
   tune --sweep K=1024,4096 --save "$D/g.json" || fail "$(cat "$D/err")"
   sed -i 's/\("K": 4096},\)/\1/; /"K": 4096/{n;s/"block_M": 128/"block_M": 64/}' "$D/g.json"
@@ -281,6 +287,9 @@ END
 
 # tlc's own runner, on a libcuda that is made up and kernels that g++ built from the emitted text.
 host() { # HOST_NVCC's rules, then options
+  for part in host_prelude libcuda.so.1; do
+    [ -e "$BUILD/tests/$part" ] || { echo "make check builds $BUILD/tests/$part"; exit 77; }
+  done
   export HOST_NVCC=$1 CUDACXX=$D/host/nvcc LD_LIBRARY_PATH=$BUILD/tests
   shift
   unset TLC_TUNE_RUNNER

@@ -6,8 +6,8 @@
 
 #include "tuner/search.h"
 
-enum { FINALISTS = 6, ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
-#define NEAR 1.15 // times the best: farther ones cannot win
+enum { FINALISTS = 10, ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
+#define NEAR 1.10 // times the best: farther ones cannot win
 
 static int by_median(const void *pa, const void *pb) {
   const TnItem *a = *(TnItem *const *)pa, *b = *(TnItem *const *)pb;
