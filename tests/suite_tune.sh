@@ -215,6 +215,36 @@ case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
   has "$D/err" '--tuned'
   build --tuned "$D/none.json"; same $? 2
 }
+case_tuned_entry() { # a file of several kernels
+  tune --save "$D/g.json" || fail "$(cat "$D/err")"
+  cat samples/gemm_nt.tl <(sed -n '/^@tilelang.jit/,$p' samples/gemm.tl) > "$D/two.tl"
+  "$TLC" "$D/two.tl" --entry all --tuned "$D/g.json" -o "$D/x.cu" > "$D/out" 2>&1
+  has "$D/out" 'warning: --tuned .*: it is for one kernel: name it by --entry'
+}
+case_terminal() { # the table: as much goes up as was written down
+  need='import pty'; python3 -c "$need" || exit 77
+  cat > "$D/term.py" << 'END'
+import os, pty, re, sys
+text = b""
+def read(fd):
+    global text
+    data = os.read(fd, 65536)
+    text += data
+    return data
+out = os.open("/dev/null", os.O_WRONLY)
+os.dup2(out, 1)
+pty.spawn(sys.argv[1:], read)
+text = text.decode(errors="replace")
+assert re.search(r"\d of 8, about 0:\d\d left\r?\n  0\.3\d+ ms \(block_M=", text), text
+assert "\033[" in text and "Best latency" in text, text
+row, lowest = 0, 0
+for m in re.finditer(r"\n|\033\[(\d+)A", text.split("final round")[0]):
+    row += 1 if m[0] == "\n" else -int(m[1])
+    assert row >= 0
+END
+  FAKE_SLEEP=0.3 python3 "$D/term.py" "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" \
+    2> "$D/err" || fail "$(cat "$D/err")"
+}
 case_save() { # entries of other sizes and kernels stay, those of the same are replaced
   tune --save "$D/g.json" -p K=1024 && tune --save "$D/g.json" -p K=512 || fail "$(cat "$D/err")"
   cp "$D/g.json" "$D/before"

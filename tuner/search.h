@@ -79,6 +79,7 @@ typedef struct {
   double best_us; // 0: none yet
   bool waits;     // for the lock, and has said so
   double begin, last_line, shown_us;
+  int drawn; // lines of the table that is on the terminal
   const char *trouble; // ends the search: this machine lacks something
   TnFound *found;
 } TnSearch;

@@ -29,7 +29,7 @@ typedef struct {
   bool no_run;      // --no-run: rank by the model and what the assembler says
   const char *save; // --save FILE
   // build, run, cache, sweep, report
-  int jobs;        // --jobs; 0: TLC_TUNE_JOBS, else one a core
+  int jobs;        // --jobs; 0: TLC_JOBS, else one a core
   double timeout;  // --tune-timeout, seconds a candidate; 0: as declared, else 100
   int warmup, rep; // --warmup, --rep; -1: as declared, else 25 and 100
   bool no_cache, clear_cache, strict;
