@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -124,7 +125,7 @@ static void close_others(const int *keep, int n) {
 }
 
 NORETURN static void keep(const TnCommand *c, const int *in, const int *out, int verdict,
-                          pid_t tuner) {
+                          pid_t *group, pid_t tuner) {
   sigset_t signals;
   int failed[2], error = 0;
   setpgid(0, 0);
@@ -146,6 +147,7 @@ NORETURN static void keep(const TnCommand *c, const int *in, const int *out, int
   v.code = errno;
   if (child > 0) {
     setpgid(child, child);
+    *group = child;
     close(failed[WRITE]);
     close(out[WRITE]);
     if (in[READ] >= 0) close(in[READ]);
@@ -167,17 +169,21 @@ static void close_pair(const int *p) {
 bool tn_child_start(const TnCommand *c, TnChild *out) {
   int in[2] = {-1, -1}, said[2] = {-1, -1}, verdict[2] = {-1, -1};
   pid_t self = getpid(), keeper = -1;
+  pid_t *group =
+      mmap(NULL, sizeof *group, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (group == MAP_FAILED) return false;
   if ((!c->talks || !pipe2(in, O_CLOEXEC)) && !pipe2(said, O_CLOEXEC) &&
       !pipe2(verdict, O_CLOEXEC)) {
     fflush(NULL); // else the child would hold, and might write, our buffers again
     keeper = fork();
   }
-  if (keeper == 0) keep(c, in, said, verdict[WRITE], self);
+  if (keeper == 0) keep(c, in, said, verdict[WRITE], group, self);
   if (keeper < 0) {
     int error = errno;
     close_pair(in);
     close_pair(said);
     close_pair(verdict);
+    munmap(group, sizeof *group);
     errno = error;
     return false;
   }
@@ -185,7 +191,7 @@ bool tn_child_start(const TnCommand *c, TnChild *out) {
   close(said[WRITE]);
   close(verdict[WRITE]);
   fcntl(said[READ], F_SETFL, O_NONBLOCK);
-  *out = (TnChild){keeper, said[READ], in[WRITE], verdict[READ]};
+  *out = (TnChild){keeper, said[READ], in[WRITE], verdict[READ], group};
   return true;
 }
 
@@ -195,8 +201,11 @@ TnEnd tn_child_end(TnChild *c, int *code) {
   Verdict v = {TN_LOST, 0};
   ssize_t n;
   while ((n = read(c->verdict, &v, sizeof v)) < 0 && errno == EINTR) {}
-  if (n != sizeof v) v = (Verdict){TN_LOST, 0};
+  bool killed = n != sizeof v;
+  if (killed) v = (Verdict){TN_LOST, 0};
   while (waitpid(c->keeper, NULL, 0) < 0 && errno == EINTR) {}
+  if (killed && *c->group) kill(-*c->group, SIGKILL); // whom nobody keeps any more
+  munmap(c->group, sizeof *c->group);
   close(c->verdict);
   if (c->output >= 0) close(c->output);
   if (c->input >= 0) close(c->input);

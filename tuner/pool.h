@@ -29,9 +29,10 @@ typedef struct {
 
 typedef struct {
   pid_t keeper;
-  int output;  // its stdout (and stderr, unless it talks), non-blocking
-  int input;   // with `talks`: its stdin; else -1
-  int verdict; // readable at the end
+  int output;   // its stdout (and stderr, unless it talks), non-blocking
+  int input;    // with `talks`: its stdin; else -1
+  int verdict;  // readable at the end
+  pid_t *group; // of the child, shared with the keeper; 0: none yet
 } TnChild;
 
 // False with errno set.

@@ -63,7 +63,7 @@ typedef struct {
 typedef struct {
   int best;                       // id; -1: none
   double reference_us;            // cuBLAS's; 0: none
-  int cached, tried, failed; // candidates: of the cache, of this run; of both
+  int cached, tried, failed;      // candidates: of the cache, of this run; of both
   double build_s, run_s, seconds; // nvcc's and the runner's time, the whole
   bool interrupted;
 } TnFound;
@@ -79,7 +79,7 @@ typedef struct {
   double best_us; // 0: none yet
   bool waits;     // for the lock, and has said so
   double begin, last_line, shown_us;
-  int drawn; // lines of the table that is on the terminal
+  int drawn;           // lines of the table that is on the terminal
   const char *trouble; // ends the search: this machine lacks something
   TnFound *found;
 } TnSearch;

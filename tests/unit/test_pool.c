@@ -182,6 +182,20 @@ START_TEST(killed_tuner) {
 }
 END_TEST
 
+START_TEST(killed_keeper) { // somebody else kills it: its child's group goes too
+  Arena *a = arena_new();
+  TnCommand c = shell(a, "sleep 100 & echo $! > a; wait");
+  TnChild child;
+  int code;
+  ck_assert(tn_child_start(&c, &child));
+  pid_t grandchild = pid_in("a");
+  kill(child.keeper, SIGKILL);
+  ck_assert_int_eq(tn_child_end(&child, &code), TN_LOST);
+  ck_assert(dies(grandchild));
+  arena_free(a);
+}
+END_TEST
+
 START_TEST(freed_pool) { // jobs in the queue never start, running ones end
   Arena *a = arena_new();
   TnPool *p = tn_pool_new(&(TnPoolOptions){.jobs = 1});
@@ -231,6 +245,7 @@ int main(void) {
   tcase_add_test(t, file_limit);
   tcase_add_test(t, bounded);
   tcase_add_test(t, killed_tuner);
+  tcase_add_test(t, killed_keeper);
   tcase_add_test(t, freed_pool);
   tcase_add_test(t, talk);
   suite_add_tcase(s, t);
