@@ -106,6 +106,15 @@ static void byte_perm(Cg *c, const Stmt *s) {
   call_end(c);
 }
 
+static void unpack(Cg *c, const Stmt *s) {
+  static const char *const kinds[] = {"i4", "u4", "e2m1"};
+  const Arg *arg = s->u.op.arg;
+  const char *to = cg_short(arg[1].region->buf->dtype);
+  two_places(c, arena_printf(c->arena, "unpack_%s_%s", kinds[arg[2].i], to), arg[1].region,
+             arg[0].region);
+  call_end(c);
+}
+
 static const char *mma_type(const Region *r, int k) {
   DType t = r->buf->dtype;
   return k == 8 && (t == DT_F32 || t == DT_TF32) ? "tf32" : cg_short(t);
@@ -171,6 +180,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_ASYNC_WAIT] = wait,     [OP_VMOV] = vmov,
     [OP_CP_ASYNC] = cp_async,   [OP_LDMATRIX] = ldmatrix,
     [OP_BYTE_PERM] = byte_perm, [OP_MMA] = mma,
+    [OP_UNPACK] = unpack,
     [OP_SHUFFLE] = cg_shuffle,  [OP_ATOMIC] = cg_atomic,
     [OP_VATOMIC] = vatomic,     [OP_ATOMIC_LOAD] = cg_atomic_load,
     [OP_VOTE] = cg_vote,        [OP_BLOCK_VOTE] = cg_vote,

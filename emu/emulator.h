@@ -277,6 +277,7 @@ void warp_sm90(Emu *e, const Instr *in); // any op of sm_90a; sm90.c
 void warp_ldmatrix(Emu *e, const Instr *in);
 void warp_stmatrix(Emu *e, const Instr *in);
 void warp_byte_perm(Emu *e, const Instr *in);
+void warp_unpack(Emu *e, const Instr *in);
 void warp_mma(Emu *e, const Instr *in);
 
 /* shadow.c: elements [at, at + count) of b touched by `thread` */

@@ -121,6 +121,25 @@ void warp_byte_perm(Emu *e, const Instr *in) {
   }
 }
 
+/* unpack */
+
+void warp_unpack(Emu *e, const Instr *in) {
+  static const DType kinds[] = {DT_I4, DT_U4, DT_E2M1};
+  const ERegion *src = &in->r[0], *dst = &in->r[1];
+  uint8_t *from = mem_registers(e, src, src->count), *to = mem_registers(e, dst, dst->count);
+  if (!from || !to) return;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint8_t bytes[4];
+    if (!(e->w->mask >> lane & 1)) continue;
+    for (int i = 0; i < 4; i++) bytes[i] = *byte_of(from, 1, i, lane);
+    for (int i = 0; i < 8; i++) {
+      Val v = emu_read(kinds[in->i[0]], bytes, i);
+      if (in->i[0] != 2) v = emu_float((double)v.i);
+      emu_write(dst->buf->type, to, i * LANES + lane, v);
+    }
+  }
+}
+
 /* mma */
 
 enum { MAX_M = 16, MAX_N = 8, MAX_K = 32 };

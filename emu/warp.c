@@ -168,6 +168,7 @@ static void run_op(Emu *e, const Instr *in) {
   case OP_ASSERT: warp_assert(e, in); break;
   case OP_EXTERN: EMU_FAIL(&e->m, in, DIAG_EMU_EXTERN, in->span, in->text); break;
   case OP_BYTE_PERM: warp_byte_perm(e, in); break;
+  case OP_UNPACK: warp_unpack(e, in); break;
   case OP_MMA:
     if (together(e, in, ALL_LANES)) warp_mma(e, in);
     break;

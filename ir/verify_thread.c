@@ -130,6 +130,19 @@ static void operands_byte_perm(Verify *v, Stmt *s) {
                 (long long)bits(v, src));
 }
 
+static void operands_unpack(Verify *v, Stmt *s) {
+  Region *src = operand(s, "src"), *dst = operand(s, "dst");
+  int64_t kind = attribute(s, "kind");
+  want_scope(v, src, SC_LOCAL, "the source");
+  want_scope(v, dst, SC_LOCAL, "the destination");
+  if (src->buf->dtype != DT_U8 || (dst->buf->dtype != DT_F16 && dst->buf->dtype != DT_BF16))
+    verify_fail(v, "%s unpacked from %s", dt_name(dst->buf->dtype), dt_name(src->buf->dtype));
+  if (bits(v, src) != 32 || bits(v, dst) != 128)
+    verify_fail(v, "%lld bits unpacked from %lld, not 128 from 32", (long long)bits(v, dst),
+                (long long)bits(v, src));
+  if (kind < 0 || kind > 2) verify_fail(v, "elements of kind %lld", (long long)kind);
+}
+
 // May differ: signs of integers of one width, and the two fp8 formats.
 static bool multiply(DType a, DType b) {
   if (a == b) return true;
@@ -195,6 +208,7 @@ void check_operands(Verify *v, Stmt *s) {
   case OP_CP_ASYNC: operands_cp_async(v, s); break;
   case OP_LDMATRIX: operands_ldmatrix(v, s); break;
   case OP_BYTE_PERM: operands_byte_perm(v, s); break;
+  case OP_UNPACK: operands_unpack(v, s); break;
   case OP_MMA: operands_mma(v, s); break;
   case OP_ATOMIC:
   case OP_VATOMIC: operands_atomic(v, s); break;

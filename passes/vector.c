@@ -116,6 +116,38 @@ static Expr *vector_load(Vector *x, Expr *e, Stmt *out) {
   return ex_load(x->arena, t, &v, 1);
 }
 
+// The byte whose halves are lanes 2i and 2i + 1 of x, and what its 4 bits are; NULL of others.
+static Expr *halves(Vector *x, Expr *e, int *kind) {
+  *kind = e->type == DT_I4 ? 0 : e->type == DT_U4 ? 1 : 2;
+  if (dt_bits(e->type) != 4 || e->kind != (*kind == 2 ? EX_BITCAST : EX_CAST)) return NULL;
+  e = e->u.cast;
+  if (*kind == 2 && e->type == DT_U4 && e->kind == EX_CAST) e = e->u.cast;
+  if (e->type != DT_U8 || e->kind != EX_BINARY || e->u.bin.op != BIN_SHR) return NULL;
+  Expr *two = at(x, 2), *by = ex_floormod(x->arena, ex_var(x->arena, x->v), two);
+  by = ex_cast(x->arena, DT_U8, ex_mul(x->arena, by, at(x, 4)));
+  return e->u.bin.a->kind == EX_LOAD && ex_equal(e->u.bin.b, by) ? e->u.bin.a : NULL;
+}
+
+// Casts of 4-bit elements that lie side by side, eight at a time; NULL where e is something else.
+static Expr *vector_unpack(Vector *x, Expr *e, Stmt *out) {
+  int kind;
+  Expr *byte = e->type == DT_F16 || e->type == DT_BF16 ? halves(x, e->u.cast, &kind) : NULL;
+  if (!byte || x->width % 8) return NULL;
+  byte = vector_load(x, byte, out);
+  Buffer *b = byte->u.load.buf;
+  Expr *from = byte->kind == EX_LOAD ? slow_base(x, byte->u.load.idx[0], 2) : NULL;
+  if (!from || b->scope != SC_LOCAL || facts_divisor(x->facts, from) % 4) return NULL;
+  Buffer *t = temp(x, arena_printf(x->arena, "%s_u", b->name), e->type);
+  for (int i = 0; i < x->width; i += 8) {
+    Expr *pos = facts_simplify(x->facts, ex_add(x->arena, from, at(x, i / 2)));
+    st_add(x->arena, out,
+           st_op(x->arena, OP_UNPACK, x->span, region_flat(x->arena, b, pos, 4),
+                 region_flat(x->arena, t, at(x, i), 8), (int64_t)kind));
+  }
+  Expr *v = lane(x);
+  return ex_load(x->arena, t, &v, 1);
+}
+
 // Loads under a condition that is the same for all lanes are made under that condition.
 static Expr *vector_select(Vector *x, Expr *e, Stmt *out) {
   Expr *cond = e->u.sel.cond;
@@ -135,6 +167,7 @@ static Expr *vector_select(Vector *x, Expr *e, Stmt *out) {
 static Expr *vector_expr(Vector *x, Expr *e, Stmt *out) {
   Expr *arg[3], *a, *b;
   if (!walk_has_load(e)) return e;
+  if (e->kind == EX_CAST && (a = vector_unpack(x, e, out)) != NULL) return ex_at(a, e->span);
   switch (e->kind) {
   case EX_LOAD: return ex_at(vector_load(x, e, out), e->span);
   case EX_SELECT: return ex_at(vector_select(x, e, out), e->span);

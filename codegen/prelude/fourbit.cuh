@@ -85,3 +85,109 @@ static __device__ __forceinline__ uint8_t tlc_e2m1(float x) {
 static __device__ __forceinline__ uint8_t tlc_e2m1(double x) {
   return tlc_e2m1_of(fabs(x), signbit(x));
 }
+
+// Pairs of floats whose last bits are elements i and i + 4: word >> 4 * i under a mask. Then their
+// bias goes, and halves of equal rank are put side by side.
+// @helper unpack_pairs device
+static __device__ __forceinline__ void tlc_unpack_pairs(void *dst, const uint32_t *pair) {
+  uint4 d;
+  d.x = __byte_perm(pair[0], pair[1], 0x5410);
+  d.y = __byte_perm(pair[2], pair[3], 0x5410);
+  d.z = __byte_perm(pair[0], pair[1], 0x7632);
+  d.w = __byte_perm(pair[2], pair[3], 0x7632);
+  memcpy(dst, &d, 16);
+}
+
+// @helper unpack_i4_f16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_i4_f16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  word ^= 0x88888888u; // as 8 more
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t bits = (word >> 4 * i & 0x000f000fu) | 0x64006400u;
+    __half2 x;
+    memcpy(&x, &bits, 4);
+    x = __hsub2_rn(x, __half2(__ushort_as_half(0x6408), __ushort_as_half(0x6408)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}
+
+// @helper unpack_u4_f16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_u4_f16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t bits = (word >> 4 * i & 0x000f000fu) | 0x64006400u;
+    __half2 x;
+    memcpy(&x, &bits, 4);
+    x = __hsub2_rn(x, __half2(__ushort_as_half(0x6400), __ushort_as_half(0x6400)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}
+
+// @helper unpack_e2m1_f16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_e2m1_f16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t low = word >> 4 * i & 0x000f000fu;
+    const uint32_t bits = (low << 9 & 0x0e000e00u) | (low << 12 & 0x80008000u);
+    __half2 x;
+    memcpy(&x, &bits, 4);
+    x = __hmul2_rn(x, __half2(__ushort_as_half(0x7400), __ushort_as_half(0x7400)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}
+
+// @helper unpack_i4_bf16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_i4_bf16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  word ^= 0x88888888u; // as 8 more
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t bits = (word >> 4 * i & 0x000f000fu) | 0x43004300u;
+    __nv_bfloat162 x;
+    memcpy(&x, &bits, 4);
+    x = __hsub2_rn(x, __nv_bfloat162(__ushort_as_bfloat16(0x4308), __ushort_as_bfloat16(0x4308)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}
+
+// @helper unpack_u4_bf16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_u4_bf16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t bits = (word >> 4 * i & 0x000f000fu) | 0x43004300u;
+    __nv_bfloat162 x;
+    memcpy(&x, &bits, 4);
+    x = __hsub2_rn(x, __nv_bfloat162(__ushort_as_bfloat16(0x4300), __ushort_as_bfloat16(0x4300)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}
+
+// @helper unpack_e2m1_bf16 device needs unpack_pairs
+static __device__ __forceinline__ void tlc_unpack_e2m1_bf16(void *dst, const void *src) {
+  uint32_t word, pair[4];
+  memcpy(&word, src, 4);
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t low = word >> 4 * i & 0x000f000fu;
+    const uint32_t bits = (low << 6 & 0x01c001c0u) | (low << 12 & 0x80008000u);
+    __nv_bfloat162 x;
+    memcpy(&x, &bits, 4);
+    x = __hmul2_rn(x, __nv_bfloat162(__ushort_as_bfloat16(0x7e80), __ushort_as_bfloat16(0x7e80)));
+    memcpy(&pair[i], &x, 4);
+  }
+  tlc_unpack_pairs(dst, pair);
+}

@@ -101,6 +101,26 @@ static inline void tlc_byte_perm(void *dst, const void *src, uint32_t sel) {
   memcpy(dst, out, 4);
 }
 
+// kind: 0 int4, 1 uint4, 2 e2m1
+static inline void tlc_host_unpack(void *dst, const void *src, int kind, bool f16) {
+  static const float e2m1[] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
+  for (int i = 0; i < 8; i++) {
+    const int n = static_cast<const unsigned char *>(src)[i / 2] >> i % 2 * 4 & 15;
+    const float size = kind == 2 ? e2m1[n & 7] : float(kind == 0 && n > 7 ? n - 16 : n);
+    const float v = kind == 2 && n > 7 ? -size : size;
+    const unsigned short bits =
+        f16 ? __half_as_ushort(__float2half_rn(v)) : __bfloat16_as_ushort(__float2bfloat16_rn(v));
+    memcpy(static_cast<unsigned char *>(dst) + 2 * i, &bits, 2);
+  }
+}
+
+static inline void tlc_unpack_i4_f16(void *d, const void *s) { tlc_host_unpack(d, s, 0, true); }
+static inline void tlc_unpack_u4_f16(void *d, const void *s) { tlc_host_unpack(d, s, 1, true); }
+static inline void tlc_unpack_e2m1_f16(void *d, const void *s) { tlc_host_unpack(d, s, 2, true); }
+static inline void tlc_unpack_i4_bf16(void *d, const void *s) { tlc_host_unpack(d, s, 0, false); }
+static inline void tlc_unpack_u4_bf16(void *d, const void *s) { tlc_host_unpack(d, s, 1, false); }
+static inline void tlc_unpack_e2m1_bf16(void *d, const void *s) { tlc_host_unpack(d, s, 2, false); }
+
 /* ---------------------------------------------------------------- mma */
 
 static inline double tlc_host_operand(__half x) { return __half2float(x); }

@@ -354,6 +354,20 @@ static inline void micro_byte_perm(Micros *s) {
                      micro_region(s, C, ex_mul(a, t, micro_i(s, 4)), 4)));
 }
 
+// Random bytes, from the second register on.
+static inline void micro_unpack(Micros *s, int kind, DType to) {
+  micro_begin(s, arena_printf(s->a, "unpack_%d_%s", kind, dt_name(to)), 64, 1);
+  Arena *a = s->a;
+  Buffer *A = micro_param(s, "A", DT_U8, 64 * 8, 0), *C = micro_out(s, to, 64 * 8, 0);
+  Buffer *R = micro_buffer(s, "R", DT_U8, SC_LOCAL, 8), *D = micro_buffer(s, "D", to, SC_LOCAL, 8);
+  micro_fill(s, A);
+  Expr *at = ex_mul(a, micro_tx(s), micro_i(s, 8)), *zero = micro_i(s, 0);
+  micro_put(s, st_op(a, OP_VMOV, NO_SPAN, micro_region(s, A, at, 8), micro_region(s, R, zero, 8)));
+  micro_put(s, st_op(a, OP_UNPACK, NO_SPAN, micro_region(s, R, micro_i(s, 4), 4),
+                     micro_region(s, D, zero, 8), (int64_t)kind));
+  micro_put(s, st_op(a, OP_VMOV, NO_SPAN, micro_region(s, D, zero, 8), micro_region(s, C, at, 8)));
+}
+
 /* ------------------------------------------------------------------ mma */
 
 static inline Buffer *micro_operand(Micros *s, const char *name, DType t, int n,
@@ -402,7 +416,7 @@ static inline void micro_atomic(Micros *s, DType t, AtomicFn fn) {
   }
   Expr *cell = ex_floormod(a, micro_tx(s), micro_i(s, 16));
   micro_put(s, st_atomic(a, NO_SPAN, micro_region(s, C, cell, 1), micro_load(s, A, s->m->at),
-                     (int64_t)fn));
+                         (int64_t)fn));
 }
 
 static inline void micro_vatomic(Micros *s, DType t, int n) {
@@ -437,6 +451,7 @@ static inline void micro_memory_all(Micros *s) {
     micro_ldmatrix(s, num, 1);
   }
   micro_byte_perm(s);
+  for (int i = 0; i < 6; i++) micro_unpack(s, i / 2, i % 2 ? DT_F16 : DT_BF16);
   micro_mma(s, DT_F16, DT_F16, DT_F32, 16);
   micro_mma(s, DT_BF16, DT_BF16, DT_F32, 16);
   micro_mma(s, DT_F16, DT_F16, DT_F16, 16);

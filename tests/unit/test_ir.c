@@ -263,7 +263,7 @@ END_TEST
   "kernel k {\n  level thread\n  grid [1, 1, 1]\n  threads 128\n  block [bx, by, bz]\n  thread "   \
   "tx\n"                                                                                           \
   "  smem 8192\n  shared S : float16 [4096] offset 0\n  local a : float16 [8]\n"                   \
-  "  local b : float16 [8]\n  local d : float32 [4]\n  body {\n"
+  "  local b : float16 [8]\n  local d : float32 [4]\n  local r : uint8 [8]\n  body {\n"
 #define TAIL "  }\n}\n"
 
 static void verdict(const char *body, const char *complaint) {
@@ -300,6 +300,11 @@ START_TEST(verifier) {
   verdict("byte_perm(src=a[0 +: 2], dst=a[4 +: 2], sel=tx)\n", "32 bits picked from 32");
   verdict("byte_perm(src=S[0 +: 4], dst=a[4 +: 2], sel=tx)\n", "shared, not local");
   verdict("byte_perm(src=a[0 +: 4], dst=a[7 +: 2], sel=tx)\n", "2 registers from 7");
+  verdict("unpack(src=r[0 +: 4], dst=a[0 +: 8], kind=2)\n", NULL);
+  verdict("unpack(src=r[0 +: 4], dst=a[0 +: 8], kind=3)\n", "elements of kind 3");
+  verdict("unpack(src=r[0 +: 8], dst=a[0 +: 8], kind=0)\n", "128 bits unpacked from 64");
+  verdict("unpack(src=a[0 +: 2], dst=a[0 +: 8], kind=0)\n", "float16 unpacked from float16");
+  verdict("unpack(src=r[0 +: 4], dst=S[0 +: 8], kind=0)\n", "shared, not local");
   verdict("mma(a=a[0 +: 8], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=32)\n", "no m16n8k32");
   verdict("mma(a=a[0 +: 4], b=b[0 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n", "not 8, 4, 4");
   verdict("for i in 0 +: 2 {\nmma(a=a[0 +: 8], b=b[i * 4 +: 4], d=d[0 +: 4], m=16, n=8, k=16)\n}\n",

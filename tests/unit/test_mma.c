@@ -80,6 +80,31 @@ START_TEST(byte_perm_picks_bytes) {
 }
 END_TEST
 
+/* unpack: the even element of a byte is its low half */
+
+START_TEST(unpack_in_order) {
+  for (int kind = 0; kind < 3; kind++) {
+    bench_begin(32, 1);
+    Buffer *in = param("in", DT_U8, 32 * 4), *out = param("out", DT_F16, 32 * 8);
+    Buffer *v = buffer("v", DT_U8, SC_LOCAL, 4), *d = buffer("d", DT_F16, SC_LOCAL, 8);
+    uint8_t *bytes = T.arg[0].data;
+    uint16_t *got = T.arg[1].data;
+    for (int i = 0; i < 32 * 4; i++) bytes[i] = (uint8_t)random32();
+    put(T.k->body, vmov(span_of(in, mul(tx(), 4), 4), span_of(v, I(0), 4)));
+    put(T.k->body,
+        st_op(T.a, OP_UNPACK, NO_SPAN, span_of(v, I(0), 4), span_of(d, I(0), 8), (int64_t)kind));
+    put(T.k->body, vmov(span_of(d, I(0), 8), span_of(out, mul(tx(), 8), 8)));
+    expect_clean();
+    for (int i = 0; i < 32 * 8; i++) {
+      static const float size[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+      int n = bytes[i / 2] >> i % 2 * 4 & 15;
+      float want = kind == 2 ? (n > 7 ? -size[n & 7] : size[n]) : kind == 0 && n > 7 ? n - 16 : n;
+      ck_assert_float_eq(num_f16_to_f32(got[i]), want);
+    }
+  }
+}
+END_TEST
+
 /* mma: fragments by PTX's tables, one row for each register (narrow types hold several k in one) */
 
 typedef struct {
@@ -197,7 +222,7 @@ START_TEST(infinity_and_nan_spread) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {ldmatrix_moves_bits, byte_perm_picks_bytes, mma_by_the_tables,
-                          integer_accumulators_wrap, infinity_and_nan_spread};
+  const TTest *tests[] = {ldmatrix_moves_bits, byte_perm_picks_bytes,     unpack_in_order,
+                          mma_by_the_tables,   integer_accumulators_wrap, infinity_and_nan_spread};
   return run_suite("mma", tests, LEN(tests));
 }
