@@ -215,11 +215,13 @@ case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
   has "$D/err" '--tuned'
   build --tuned "$D/none.json"; same $? 2
 }
-case_tuned_entry() { # a file of several kernels
+case_tuned_entry() { # a file of several kernels, a list of targets
   tune --save "$D/g.json" || fail "$(cat "$D/err")"
   cat samples/gemm_nt.tl <(sed -n '/^@tilelang.jit/,$p' samples/gemm.tl) > "$D/two.tl"
   "$TLC" "$D/two.tl" --entry all --tuned "$D/g.json" -o "$D/x.cu" > "$D/out" 2>&1
   has "$D/out" 'warning: --tuned .*: it is for one kernel: name it by --entry'
+  "$TLC" samples/gemm_nt.tl --arch sm_80,sm_90a --tuned "$D/g.json" -o "$D/x.cu" > "$D/out" 2>&1
+  has "$D/out" 'warning: --tuned .*: an entry is for one target, and --arch names several'
 }
 case_terminal() { # the table: as much goes up as was written down
   need='import pty'; python3 -c "$need" || exit 77

@@ -126,6 +126,8 @@ int tn_use(Options *o, Job *j) {
   ev.list = true;
   vec_push(j->arena, &j->read, o->tune.tuned);
   (void)ev_compile(&ev, &r); // what is wrong with the program the build itself will say
+  if (strchr(o->arch, ','))
+    return complain(o, "an entry is for one target, and --arch names several: defaults are used");
   if (r.entries.len > 1) return complain(o, "it is for one kernel: name it by --entry");
   if (!r.entries.len) return EXIT_OK;
   Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, &r.entries.data[0], j->target->name};
