@@ -167,23 +167,19 @@ void check_copy(Check *k, const Stmt *s) {
     diag_report(k->c->diags, DIAG_COPY_OVERLAP, s->span, src->buf->name);
 }
 
-static bool atomic_type(AtomicFn fn, DType t) {
-  if (t == DT_I32 || t == DT_U32 || t == DT_I64 || t == DT_U64) return true;
-  bool f = t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
-  return fn == ATOMIC_ADD && f;
+static bool atomic_type(DType t) {
+  if (dt_is_float(t)) return t == DT_F32 || t == DT_F64 || t == DT_F16 || t == DT_BF16;
+  return t == DT_I32 || t == DT_U32 || t == DT_I64 || t == DT_U64;
 }
 
 void check_atomic(Check *k, const Stmt *s) {
   OpCode op = s->u.op.op;
   AtomicFn fn = (AtomicFn)s->u.op.arg[op_arg(op, "fn")].i;
   DType t = s->u.op.arg[op_arg(op, "dst")].region->buf->dtype;
-  if (atomic_type(fn, t)) return;
+  if (atomic_type(t)) return;
   diag_report(k->c->diags, DIAG_ATOMIC_TYPE, s->span,
               fn == ATOMIC_ADD   ? "add"
               : fn == ATOMIC_MAX ? "max"
                                  : "min",
-              dt_name(t),
-              fn == ATOMIC_ADD
-                  ? "int32, uint32, int64, uint64, float16, bfloat16, float32 and float64"
-                  : "int32, uint32, int64 and uint64");
+              dt_name(t), "int32, uint32, int64, uint64, float16, bfloat16, float32 and float64");
 }

@@ -298,8 +298,8 @@ static bool wanted(const PassCtx *c, const Kernel *k, Stmt *loop) {
   return forced >= 0 ? forced != 0 : blocks_per_sm(c, k, loop) <= 1;
 }
 
-// Does a thread have registers for what the last products of an iteration use and, at the same time,
-// what the next one's first loads fill?
+// Does a thread have registers for what the last products of an iteration use and, at the same
+// time, what the next one's first loads fill?
 static bool holds(const PassCtx *c, const Rotation *r) {
   Used u = {.arena = c->arena};
   for (int i = 0; i < r->head.len; i++) st_walk(r->head.data[i], use_stmt, &u);

@@ -5,8 +5,9 @@ docs/compatibility.md.
 The examples are those with a kernel (T.Kernel, T.prim_func or T.macro in their text) that are for no other GPU than
 tlc's targets. tlc --survey says of each kernel whether it reaches tile IR, with the parameters that were recorded
 (docs/survey.md), or what keeps it. With --lower those that do are compiled for sm_80 and sm_90a too, with the first set
-of parameters; with --assemble nvcc assembles the texts, one at a time and each once (--cache). TileLang's tests of its
-language follow, then those that ask for a given outcome (tests/compat/frontend.txt).
+of parameters; with --assemble nvcc assembles the texts, one at a time and each once (--cache), and those that spill
+registers again with all of a multiprocessor's for one block (-fmin-blocks=1). TileLang's tests of its language follow, then
+those that ask for a given outcome (tests/compat/frontend.txt).
 SPDX-License-Identifier: MIT
 """
 import argparse
@@ -64,7 +65,7 @@ def own_values(tlc, path, name):
 
 
 class Compiled:
-    """What becomes of kernels that reach tile IR: (lowers, assembles, spills) for an architecture."""
+    """What becomes of kernels that reach tile IR."""
 
     def __init__(self, tlc, params, cache):
         self.tlc, self.params, self.cache = tlc, params, cache
@@ -89,27 +90,31 @@ class Compiled:
         return self.reports[key]
 
     def kernel(self, path, name):
-        """arch -> (lowers, assembles, spilled bytes, the first error)"""
+        """arch -> (lowers, assembles, spilled bytes, the same with one block's registers, the first error)"""
         command = [self.tlc, path, "--entry", name, "--name", "kernel", "-o", "-"]
         command += ["--params", self.params] if self.params else []
         result = {}
         for arch in ARCHES:
-            done = subprocess.run([*command, "--arch", arch], capture_output=True, text=True)
+            made = [*command, "--arch", arch]
+            done = subprocess.run(made, capture_output=True, text=True)
             if done.returncode and "[E339]" in done.stderr:
-                values = own_values(self.tlc, path, name)
-                done = subprocess.run([*command, "--arch", arch, *values], capture_output=True, text=True)
+                made += own_values(self.tlc, path, name)
+                done = subprocess.run(made, capture_output=True, text=True)
             error = re.search(r"error: (.*) \[E\d+\]", done.stderr)
-            lowers, status, spilled = done.returncode == 0, 1, 0
+            lowers, status, spilled, still = done.returncode == 0, 1, 0, 0
             if lowers and self.cache:
                 status, spilled = self.assemble(done.stdout, arch)
-            result[arch] = (lowers, status == 0, spilled, error.group(1) if error else "")
+            if spilled:
+                text = subprocess.run([*made, "-fmin-blocks=1"], capture_output=True, text=True).stdout
+                still = self.assemble(text, arch)[1]
+            result[arch] = (lowers, status == 0, spilled, still, error.group(1) if error else "")
         return result
 
 
 def compiled_cell(kernels, arch):
     """A file's kernels for an architecture, as a table's cell."""
     results = [k[arch] for k in kernels]
-    errors = sorted({r[3] for r in results if r[3]})
+    errors = sorted({r[4] for r in results if r[4]})
     text = f"{sum(r[0] for r in results)} of {len(results)}"
     spilled = sum(r[2] > 0 for r in results)
     text += f", {spilled} with spills" if spilled else ""
@@ -119,21 +124,20 @@ def compiled_cell(kernels, arch):
 def compiled_table(tlc, folder, names, kernels, params, cache):
     """Text lines: what of the files is compiled for which target."""
     maker, rows, files = Compiled(tlc, params, cache), [], 0
-    count = {arch: [0, 0, 0] for arch in ARCHES}
+    count = {arch: [0] * 4 for arch in ARCHES}
     for name in names:
         found = kernels.get(name, [])
         good = [maker.kernel(os.path.join(folder, name), k[1]) for k in found if k[2] == "OK"]
         for arch in ARCHES:
-            for r in (k[arch] for k in good):
-                count[arch] = [count[arch][0] + r[0], count[arch][1] + r[1], count[arch][2] + (r[2] > 0)]
+            count[arch] = [n + sum(k[arch][i] > 0 for k in good) for i, n in enumerate(count[arch])]
         if good:
             rows.append(f"| {name} | " + " | ".join(compiled_cell(good, arch) for arch in ARCHES) + " |")
         done = 1 if cache else 0  # the last step asked for
         files += bool(good) and len(good) == len(found) and all(any(k[arch][done] for arch in ARCHES) for k in good)
     how = "compile for sm_80 or sm_90a with every kernel" + (", and assemble" if cache else "")
     text = ["## Compiled examples", "", f"{files} of {len(names)} files {how}. Of the kernels that reach tile IR:", "",
-            "| target | compile | assemble | spill registers |", "|---|---|---|---|"]
-    text += [f"| {arch} | {count[arch][0]} | {count[arch][1] if cache else '-'} | {count[arch][2] if cache else '-'} |"
+            "| target | compile | assemble | spill registers | and do with `-fmin-blocks=1` |", "|---|---|---|---|---|"]
+    text += ["| " + " | ".join([arch, str(count[arch][0]), *(str(n) if cache else "-" for n in count[arch][1:])]) + " |"
              for arch in ARCHES]
     return text + ["", "By file, of the kernels that reach tile IR, with what keeps the others:", "",
                    "| file | " + " | ".join(ARCHES) + " |", "|---" * (1 + len(ARCHES)) + "|", *rows, ""]
