@@ -372,6 +372,9 @@ void entry_run(Ev *ev, Env *module) {
   for (int i = 0; i < all.len; i++) { // entries first: they must not move while one is evaluated
     vec_push(ev->arena, &ev->result->entries,
              (EvEntry){.name = all.data[i].name, .span = all.data[i].f->span});
+    EvEntry *e = &ev->result->entries.data[i];
+    for (int k = 0; k < all.data[i].f->params->len; k++)
+      vec_push(ev->arena, &e->operands, all.data[i].f->params->data[k].name);
   }
   eval_entries(ev, &all);
   check_clashes(ev);

@@ -68,6 +68,7 @@ typedef struct {
   // result. NULL: none is declared, or it does more than that.
   const char *reference;
   VEC(EvConfig) calls;   // what the file's own code calls it with; filled for EvOptions.list
+  VEC(const char *) operands; // names of the function's own parameters
   Span span;
 } EvEntry;
 

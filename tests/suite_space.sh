@@ -57,8 +57,8 @@ case_axes() { # --space, the same parameter twice; without the declared space
   same "$(json 'sorted((x["config"]["block_M"], x["config"]["num_stages"]) for x in c)')" \
     "[('128', '2'), ('128', '3'), ('64', '2'), ('64', '3')]"
   rank samples/gemm_nt.tl --space block_M; same $? 2
-  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_X=1; same $? 1
-  has "$D/err" 'block_X'
+  rank samples/gemm_nt.tl "${SIZES[@]}" --space block_L=1; same $? 2
+  has "$D/err" "no parameter 'block_L'; did you mean 'block_[MNK]'"
 }
 case_files() {
   echo '[{"block_M": 64, "block_K": 32}, {"block_M": 128, "block_K": 64}]' > "$D/list.json"
@@ -73,6 +73,10 @@ case_files() {
   sed 's/matmul_nt/other/' "$D/all.json" > "$D/none.json"
   rank samples/gemm_nt.tl --configs "$D/none.json"; same $? 2
   has "$D/err" "no configurations for the kernel 'matmul_nt'"
+  echo '[{"block_M": 64, "other": 1}, {"block_M": 64, "other": 2}]' > "$D/more.json" # one is left
+  rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/more.json" --json || fail "$(cat "$D/err")"
+  same "$(json '[x["config"] for x in c]')" "[{'block_M': '64'}]"
+  same "$(grep -c "matmul_nt has no parameter 'other'" "$D/err")" 1
   echo '{"block_M": 3}' > "$D/bad.json"
   rank samples/gemm_nt.tl --configs "$D/bad.json"; same $? 2
   rank samples/gemm_nt.tl --configs "$D/missing.json"; same $? 2

@@ -61,7 +61,7 @@ static void row(Buf *b, const TnCandidate *c, int rank, bool measured) {
   buf_printf(b, "  %-7s %3d %7.2f %6.1f ", c->model.bound ? c->model.bound : "-",
              c->model.occupancy, c->model.waves, (double)c->smem / 1024);
   put_as(b, &c->as);
-  buf_printf(b, "  %s\n", buf_str(&text));
+  buf_printf(b, "  %s\n", text.len ? buf_str(&text) : "(as -p says)");
   buf_free(&text);
 }
 
@@ -175,7 +175,7 @@ void tn_failures(const TnSpace *s, FILE *to) {
     tn_text(r->example, &text);
     fprintf(to, "%5d %s%s%s: %s\n", r->n, tn_state_name(r->state), r->code ? " " : "",
             r->code ? r->code : "", r->example->reason ? r->example->reason : "");
-    fprintf(to, "      such as %s\n", buf_str(&text));
+    if (text.len) fprintf(to, "      such as %s\n", buf_str(&text));
     buf_free(&text);
   }
 }

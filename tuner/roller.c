@@ -53,7 +53,8 @@ static TnCandidates best(TnSpace *s, int most) {
   return out;
 }
 
-int tn_roller(TnSpace *s, int most, int jobs) {
+int tn_roller(TnSpace *s, int most, int jobs, void (*progress)(void *ctx, int done, int of),
+              void *ctx) {
   Arena *a = s->arena;
   TnKnobs knobs = {0};
   if (!tn_knobs(a, s, &knobs)) return EXIT_WRONG_PROGRAM;
@@ -72,15 +73,15 @@ int tn_roller(TnSpace *s, int most, int jobs) {
   cross(a, &s->all, &knobs, 1u << TN_KNOB_TILE | 1u << TN_KNOB_THREADS);
   number(&s->all);
   s->quick = true;
-  tn_compile_all(s, jobs, NULL, NULL);
+  tn_compile_all(s, jobs, progress, ctx);
   s->quick = false;
   s->all = best(s, WORTH_COMPILING);
   cross(a, &s->all, &knobs, 1u << TN_KNOB_STAGES | 1u << TN_KNOB_RASTER);
   number(&s->all);
   for (int i = 0; i < s->all.len; i++) s->all.data[i].model = (TnModel){0};
-  tn_compile_all(s, jobs, NULL, NULL);
+  tn_compile_all(s, jobs, progress, ctx);
   s->from = "the model";
-  s->all = best(s, most);
+  s->all = best(s, most ? most : s->all.len);
   return EXIT_OK;
 }
 
@@ -126,7 +127,7 @@ int tn_hints(void *ctx, const EvMatmul *m, EvHint *out, int most) {
   Job j = {.arena = a};
   job_target(&j, o);
   TnSpace s = {.arena = a, .options = o, .target = j.target, .source = matmul_source(a, m)};
-  int n = tn_roller(&s, most, tn_pool_jobs(o->tune.jobs)) ? 0 : s.all.len;
+  int n = tn_roller(&s, most, tn_pool_jobs(o->tune.jobs), NULL, NULL) ? 0 : s.all.len;
   for (int i = 0; i < n; i++) {
     const TnCandidate *c = &s.all.data[i];
     out[i] = (EvHint){c->tile[0], c->tile[1], c->tile[2], c->stages, 0, 0, c->panel, c->model.us};

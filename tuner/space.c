@@ -193,6 +193,30 @@ static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *sta
   return NULL;
 }
 
+// Programs give the same configurations to kernels with more parameters and with fewer.
+static bool takes(const EvEntry *e, const char *name, Map *told) {
+  for (int i = 0; i < e->operands.len; i++) {
+    if (!strcmp(e->operands.data[i], name)) return true;
+  }
+  if (!map_has(told, name))
+    fprintf(stderr, "tlc: --tune: %s has no parameter '%s' that the space gives: left out\n",
+            e->name, name);
+  map_set(told, name, (void *)(uintptr_t)name);
+  return false;
+}
+
+static void drop_unknown(Arena *a, const EvEntry *e, Configs *list) {
+  Map *told = map_new(a);
+  for (int i = 0; e->operands.len && i < list->len; i++) {
+    EvConfig kept = {0};
+    for (int k = 0; k < list->data[i].bindings.len; k++) {
+      if (takes(e, list->data[i].bindings.data[k].name, told))
+        vec_push(a, &kept.bindings, list->data[i].bindings.data[k]);
+    }
+    list->data[i] = kept;
+  }
+}
+
 static void add(TnSpace *s, const EvConfig *config, const TnFlagSets *flags, Map *seen) {
   TnCandidate c = {.entry = s->entry, .sizes = s->sizes, .same_as = -1};
   c.as = (TnAsm){-1, -1, -1, -1};
@@ -252,11 +276,11 @@ static void check_axes(const Options *o, const EvEntry *e) {
   for (int i = 0; i < o->tune.axes.len; i++) {
     const char *names[64] = {0};
     bool found = false;
-    for (int k = 0; k < e->params.len; k++) {
-      found |= !strcmp(e->params.data[k].name, o->tune.axes.data[i].name);
-      if (k < 63) names[k] = e->params.data[k].name;
+    for (int k = 0; k < e->operands.len; k++) {
+      found |= !strcmp(e->operands.data[k], o->tune.axes.data[i].name);
+      if (k < 63) names[k] = e->operands.data[k];
     }
-    if (found || !e->params.len) continue;
+    if (found || !e->operands.len) continue;
     const char *near = near_name(o->tune.axes.data[i].name, names);
     usage("--space: %s has no parameter '%s'%s%s%s", e->name, o->tune.axes.data[i].name,
           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -295,6 +319,7 @@ int tn_space(Arena *a, const Options *o, const TnBindings *override, TnSpace *ou
   if (o->tune.roller) return EXIT_OK;
   TnFlagSets flags = tn_flag_sets(a, o);
   Configs list = configs_of(a, o, entry, out);
+  if (!o->tune.axes.len) drop_unknown(a, entry, &list);
   Map *seen = map_new(a);
   for (int i = 0; i < list.len; i++) add(out, &list.data[i], &flags, seen);
   count_locked(out, &list);

@@ -65,10 +65,11 @@ static void say_hints(const TnSpace *s) {
 static int find(TnSpace *s) {
   const Options *o = s->options;
   int jobs = tn_pool_jobs(o->tune.jobs);
-  if (o->tune.roller) return tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs);
+  Progress p = {"compiling"};
+  if (o->tune.roller)
+    return tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs, show, &p);
   if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
     fprintf(stderr, "tlc: --tune: -p gives every tuned parameter: nothing is searched\n");
-  Progress p = {"compiling"};
   tn_compile_all(s, jobs, show, &p);
   return EXIT_OK;
 }

@@ -159,8 +159,10 @@ TnModel tn_model(const Program *tile, const Program *thread, const Target *t, co
 /* roller.c: candidates that the model makes up, the best first */
 
 // s: of tn_space with --roller: its entry and sizes. Fills s->all with compiled candidates, at most
-// `most` of them queued. Returns an exit status; other than 0: the reason has been printed.
-int tn_roller(TnSpace *s, int most, int jobs);
+// `most` (0: all) of them queued. Returns an exit status; other than 0: the reason has been
+// printed. progress may be NULL.
+int tn_roller(TnSpace *s, int most, int jobs, void (*progress)(void *ctx, int done, int of),
+              void *ctx);
 // EvOptions.hints; ctx: the run's Options.
 int tn_hints(void *ctx, const EvMatmul *m, EvHint *out, int most);
 

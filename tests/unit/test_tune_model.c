@@ -28,6 +28,9 @@ START_TEST(wavefronts) {
   ck_assert_double_eq(fronts(8, 8), 2);
   ck_assert_double_eq(fronts(128, 16), 32); // rows of 128 bytes without a swizzle: 8 ways, 4 times
   ck_assert_double_eq(fronts(2, 2), 1);
+  int64_t at[MW_LANES]; // each eight lanes meet in banks of their own
+  for (int i = 0; i < MW_LANES; i++) at[i] = i % 8 * 128 + i / 8 * 16;
+  ck_assert_double_eq(mw_wavefronts(at, MW_LANES, 16), 32);
 }
 END_TEST
 
