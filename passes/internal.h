@@ -56,6 +56,8 @@ uint32_t uniform_digits(const Uniform *u, const Expr *x);
 // Are the digits beside these zero? So for one of the threads that differ in them only. NULL: there
 // are none beside these.
 Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits);
+// Does only one of the threads that differ in these digits get to where these facts hold?
+bool uniform_pinned(const Uniform *u, Facts *f, Expr *thread, uint32_t digits);
 
 /* expand.c */
 

@@ -83,15 +83,27 @@ Expr *lower_load(Lower *l, Expr *x) {
   return guard ? ex_select(l->arena, guard, v, safe_value(l, t)) : v;
 }
 
+// Digits of a thread's number on which a store's element and value depend.
+static uint32_t store_digits(Lower *l, const Stmt *s) {
+  uint32_t digits = uniform_digits(l->uniform, s->u.store.value);
+  for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(l->uniform, s->u.store.idx[i]);
+  return digits;
+}
+
 // Threads that agree on a plain store's element and value would write it one over the other: whose
 // store it is. Under conditions of the thread a shared tile is left to them all, for nobody could
 // wait for the one. NULL: every thread has its own.
 static Expr *store_owner(Lower *l, const Stmt *s) {
   if (l->loop) return l->first_copy;
   if (l->control && lower_form(l, s->u.store.buf)->scope == SC_SHARED) return NULL;
-  uint32_t digits = l->control | uniform_digits(l->uniform, s->u.store.value);
-  for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(l->uniform, s->u.store.idx[i]);
-  return uniform_first(l->uniform, l->thread, digits);
+  return uniform_first(l->uniform, l->thread, l->control | store_digits(l, s));
+}
+
+// Whoever gets here stores the same, and several may: as one atomic value, so that they don't race.
+static bool anyones(Lower *l, const Stmt *s) {
+  if (l->loop || !l->control || dt_bits(s->u.store.buf->dtype) < 8) return false;
+  uint32_t others = l->control & ~store_digits(l, s);
+  return others && !uniform_pinned(l->uniform, l->facts, l->thread, others);
 }
 
 void lower_store(Lower *l, Stmt *s, Stmt *out) {
@@ -104,7 +116,9 @@ void lower_store(Lower *l, Stmt *s, Stmt *out) {
     st_add(l->arena, out, st_store(l->arena, b, &off, 1, v, s->span));
     return;
   }
-  if (t->scope == SC_GLOBAL || t->scope == SC_SHARED) cond = store_owner(l, s);
+  bool block_wide = t->scope == SC_GLOBAL || t->scope == SC_SHARED;
+  if (block_wide) cond = store_owner(l, s);
+  bool atomic = block_wide && anyones(l, s);
   Expr **idx = lower_indices(l, s->u.store.idx, s->u.store.n);
   cond = ex_and(l->arena, lower_guard(l, b, idx), cond);
   int mark = facts_mark(l->facts);
@@ -112,7 +126,9 @@ void lower_store(Lower *l, Stmt *s, Stmt *out) {
   off = lower_offset(l, b, idx);
   Expr *v = lower_expr(l, s->u.store.value);
   facts_pop(l->facts, mark);
-  st_add(l->arena, out, lower_if(l, cond, st_store(l->arena, b, &off, 1, v, s->span), s->span));
+  Stmt *store = st_store(l->arena, b, &off, 1, v, s->span);
+  if (atomic) store = st_atomic(l->arena, s->span, region_flat(l->arena, b, off, 1), v, ATOMIC_SET);
+  st_add(l->arena, out, lower_if(l, cond, store, s->span));
 }
 
 // Where the old value goes; zero where the update is skipped.

@@ -117,15 +117,37 @@ uint32_t uniform_digits(const Uniform *u, const Expr *x) {
 
 bool uniform_expr(const Uniform *u, const Expr *x) { return !uniform_digits(u, x); }
 
+// The number that digits i to end - 1 make up.
+static Expr *digits_value(const Uniform *u, Expr *thread, int i, int end) {
+  Expr *part = thread;
+  if (end < u->cuts) part = ex_bin(u->arena, BIN_FLOORMOD, part, ex_index(u->arena, u->cut[end]));
+  return i ? ex_bin(u->arena, BIN_FLOORDIV, part, ex_index(u->arena, u->cut[i])) : part;
+}
+
+// Where the run of digits ends that, as digit i, are or are not among `digits`.
+static int run_end(const Uniform *u, uint32_t digits, int i) {
+  int end = i + 1;
+  while (end < u->cuts && (digits >> i & 1) == (digits >> end & 1)) end++;
+  return end;
+}
+
+bool uniform_pinned(const Uniform *u, Facts *f, Expr *thread, uint32_t digits) {
+  for (int i = 0, end; i < u->cuts; i = end) {
+    int64_t lo, hi;
+    end = run_end(u, digits, i);
+    if (!(digits >> i & 1)) continue;
+    facts_bounds(f, facts_simplify(f, digits_value(u, thread, i, end)), &lo, &hi);
+    if (lo != hi) return false;
+  }
+  return true;
+}
+
 Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits) {
   Expr *cond = NULL, *zero = ex_index(u->arena, 0);
-  for (int i = 0, end; i < u->cuts; i = end) { // neighbouring digits are one number
-    for (end = i + 1; end < u->cuts && (digits >> i & 1) == (digits >> end & 1);) end++;
+  for (int i = 0, end; i < u->cuts; i = end) {
+    end = run_end(u, digits, i);
     if (digits >> i & 1) continue;
-    Expr *part = thread;
-    if (end < u->cuts) part = ex_bin(u->arena, BIN_FLOORMOD, part, ex_index(u->arena, u->cut[end]));
-    if (i) part = ex_bin(u->arena, BIN_FLOORDIV, part, ex_index(u->arena, u->cut[i]));
-    cond = ex_and(u->arena, cond, ex_bin(u->arena, BIN_EQ, part, zero));
+    cond = ex_and(u->arena, cond, ex_bin(u->arena, BIN_EQ, digits_value(u, thread, i, end), zero));
   }
   return cond;
 }
