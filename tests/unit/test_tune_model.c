@@ -286,18 +286,23 @@ START_TEST(knobs) { // found by what they do, whatever they are called
   Options o = {
       .arena = arena, .bindings = map_new(arena), .flags = map_new(arena), .arch = "sm_80"};
   TnSpace s = {.arena = arena, .options = &o, .target = target_find("sm_80")};
-  s.source = "import tilelang\nimport tilelang.language as T\n"
-             "@tilelang.jit\n"
-             "def f(size=512, wide=64, depth=2, folks=128, walk=True, unused=3, dt='float16'):\n"
-             "    @T.prim_func\n"
-             "    def main(A: T.Tensor((size, size), dt), C: T.Tensor((size, size), dt)):\n"
-             "        with T.Kernel(T.ceildiv(size, wide), size // 64, threads=folks) as (x, y):\n"
-             "            S = T.alloc_shared((64, wide), dt)\n"
-             "            T.use_swizzle(4, enable=walk)\n"
-             "            for k in T.Pipelined(2, num_stages=depth):\n"
-             "                T.copy(A[y * 64, x * wide], S)\n"
-             "                T.copy(S, C[y * 64, x * wide])\n"
-             "    return main\n";
+  s.source =
+      "import tilelang\nimport tilelang.language as T\n"
+      "@tilelang.jit\n"
+      "def f(size=512, wide=64, depth=2, folks=128, walk=True, unused=3, head=64, dt='float16'):\n"
+      "    @T.prim_func\n"
+      "    def main(A: T.Tensor((size, size), dt), C: T.Tensor((size, size), dt), D: "
+      "T.Tensor((head,), dt)):\n"
+      "        with T.Kernel(T.ceildiv(size, wide), size // 64, threads=folks) as (x, y):\n"
+      "            S = T.alloc_shared((64, wide), dt)\n"
+      "            E = T.alloc_shared((head,), dt)\n"
+      "            T.copy(D, E)\n"
+      "            T.copy(E, D)\n"
+      "            T.use_swizzle(4, enable=walk)\n"
+      "            for k in T.Pipelined(2, num_stages=depth):\n"
+      "                T.copy(A[y * 64, x * wide], S)\n"
+      "                T.copy(S, C[y * 64, x * wide])\n"
+      "    return main\n";
   TnKnobs found = {0};
   ck_assert(tn_knobs(arena, &s, &found));
   static const struct {
