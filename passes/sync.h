@@ -72,6 +72,11 @@ struct Overlap {
   Overlap *next;
 };
 
+typedef struct {
+  const Buffer *buf;
+  bool constant; // the kernel does not write it
+} Tensor;
+
 enum { SYNC_BUCKETS = 256 };
 
 typedef struct {
@@ -82,7 +87,8 @@ typedef struct {
   Uniform *uniform;
   Facts *facts;
   Var *other;               // the thread of a pending access
-  VEC(const Var *) unknown; // lets whose values come from memory
+  VEC(const Var *) unknown; // lets whose values come from memory that the kernel writes
+  VEC(Tensor) tensors;      // those asked about
   VEC(const Var *) fixed;   // lets of one value in the whole block: kept as they are
   Subst lets;               // lets of the path, expanded
   Subst exact;              // loop variables whose value is fixed during an exact pass
@@ -106,6 +112,9 @@ typedef struct {
 } Sync;
 
 /* sync_conflict.c */
+
+// May the value of x change while its variables stay as they are?
+bool sync_reads_memory(Sync *s, Expr *x);
 
 // May threads x (of a) and y (of b), x != y, touch a common bit, one of them writing? For an `a` in
 // flight: may any thread? Then a wait is needed as well.

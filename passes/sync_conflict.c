@@ -18,9 +18,19 @@ static bool is_private(const Pending *p, const Var *v) {
   return false;
 }
 
+// A tensor that the kernel does not write: its elements are functions of their indices.
+static bool constant(Sync *s, const Buffer *b) {
+  if (b->scope != SC_GLOBAL) return false;
+  for (int i = 0; i < s->tensors.len; i++)
+    if (s->tensors.data[i].buf == b) return s->tensors.data[i].constant;
+  bool written = walk_touches(s->a, s->kernel->body, b, true);
+  vec_push(s->a, &s->tensors, (Tensor){b, !written});
+  return !written;
+}
+
 static void classify_node(void *ctx, Expr *x) {
   Classify *c = ctx;
-  if (x->kind == EX_LOAD) c->unknown = true;
+  if (x->kind == EX_LOAD) *(constant(c->s, x->u.load.buf) ? &c->uniform : &c->unknown) = true;
   if (x->kind != EX_VAR) return;
   const Var *v = x->u.var;
   for (int i = 0; i < c->s->unknown.len; i++)
@@ -30,7 +40,7 @@ static void classify_node(void *ctx, Expr *x) {
   else c->uniform = true;
 }
 
-static bool reads_memory(Sync *s, Expr *x) {
+bool sync_reads_memory(Sync *s, Expr *x) {
   Classify c = {s, NULL, false, false, false};
   ex_walk(x, classify_node, &c);
   return c.unknown;
@@ -46,6 +56,7 @@ static Kind classify(Sync *s, const Pending *acc, Expr *x) {
 // An address in bits.
 typedef struct {
   bool split;         // false: the parts could not be told apart; only lo and hi hold
+  bool wraps;         // off by multiples of 2^32 elements: see unwrapped
   Parts part;         // pitch in bits
   const Shape *shape; // of part.rest
   int64_t lo, hi;     // bits touched by the rest (split), or by the whole address: [lo, hi)
@@ -63,7 +74,7 @@ static void push_ranges(Sync *s, const Pending *p) {
                     p->at.privates.data[i].extent);
   // Memory may have changed between the two accesses: guards that read it are no common ground.
   for (int i = 0; i < p->at.conds.len; i++)
-    if (!reads_memory(s, p->at.conds.data[i])) facts_push_cond(s->facts, p->at.conds.data[i]);
+    if (!sync_reads_memory(s, p->at.conds.data[i])) facts_push_cond(s->facts, p->at.conds.data[i]);
 }
 
 static int64_t buffer_bits(const Buffer *b) {
@@ -136,11 +147,41 @@ static void measure(Sync *s, const Pending *acc, const Var *thread, Address *out
   out->hi = wide ? INT64_MAX / 4 : start + hi * width + out->bits;
 }
 
+// x, an int32, as an exact integer that is the same modulo 2^32.
+static Expr *unwrapped(Arena *a, Expr *x) {
+  int64_t by;
+  if (x->kind == EX_CAST && x->u.cast->type == DT_INDEX) return x->u.cast;
+  BinOp op = x->kind == EX_BINARY ? x->u.bin.op : BIN_DIV;
+  bool scaled = op == BIN_MUL && (ex_const(x->u.bin.a, &by) || ex_const(x->u.bin.b, &by));
+  if (op == BIN_ADD || op == BIN_SUB || scaled)
+    return ex_bin(a, op, unwrapped(a, x->u.bin.a), unwrapped(a, x->u.bin.b));
+  return ex_cast(a, DT_INDEX, x);
+}
+
+static Expr *unwrap_node(void *ctx, Expr *x) {
+  bool narrow = x->kind == EX_CAST && x->type == DT_INDEX && x->u.cast->type == DT_I32;
+  return narrow ? unwrapped(ctx, x->u.cast) : x;
+}
+
+// An address that grows with every sum of int32 by a multiple of 2^32 elements where it wraps: two
+// of them that differ, by less than that, differ as the true ones do.
+static Expr *without_wraps(Arena *a, Expr *index) {
+  const Affine f = ex_affine(a, index);
+  Affine g = {f.n, NEWN(a, Expr *, f.n), f.coeff, f.constant};
+  for (int i = 0; i < f.n; i++) g.term[i] = unwrap_node(a, f.term[i]);
+  return ex_from_affine(a, &g);
+}
+
 // As written first: under a guard like k + 2 < 4 a ring term (k + 2) % 3 would become k + 2.
 static Address address(Sync *s, const Pending *acc) {
   Expr *index = subst_expr(&s->exact, acc->at.index);
   Address out = address_of(s, acc, index);
-  return out.split ? out : address_of(s, acc, facts_simplify(s->facts, index));
+  if (out.split) return out;
+  out = address_of(s, acc, facts_simplify(s->facts, index));
+  if (out.split) return out;
+  out = address_of(s, acc, without_wraps(s->a, index));
+  out.wraps = true;
+  return out;
 }
 
 static bool apart(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi) {
@@ -164,6 +205,13 @@ static bool sample(Sync *s, const Pending *a, const Address *x, const Pending *b
   const Shape *p = sync_shape(s, a, x->part.rest, s->other, FEW);
   const Shape *q = sync_shape(s, b, y->part.rest, s->kernel->thread, FEW);
   return p->exact && q->exact && sync_overlap(s, p, q, shift, any);
+}
+
+// May unwrapped addresses, whose slots cancel out, be as far apart as a wrap?
+static bool far(const Address *x, const Address *y, int64_t shift, int64_t width) {
+  int64_t lo = x->lo < y->lo + shift ? x->lo : y->lo + shift;
+  int64_t hi = x->hi > y->hi + shift ? x->hi : y->hi + shift;
+  return hi - lo >= width << 31;
 }
 
 static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
@@ -190,6 +238,8 @@ static bool may_meet(Sync *s, const Pending *a, const Pending *b, bool any) {
   if (equal && sample(s, a, &x, b, &y, moved, any)) return true;
   measure(s, a, s->other, &x);
   measure(s, b, s->kernel->thread, &y);
+  bool wraps = x.wraps || y.wraps;
+  if (wraps && (!equal || far(&x, &y, shift, wa < wb ? wa : wb))) return true;
   if (!equal) {
     if (!same_ring(&x, &y, shift)) return true;
     if (facts_distinct(s->facts, x.part.slot, y.part.slot)) return false;

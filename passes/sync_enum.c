@@ -101,6 +101,17 @@ static void hash_node(void *ctx, Expr *x) {
   k->h ^= k->h >> 29;
 }
 
+// Each part of a guard that can be followed.
+static void add_guard(Run *r, Expr *cond) {
+  if (cond->kind == EX_BINARY && cond->u.bin.op == BIN_AND) {
+    add_guard(r, cond->u.bin.a);
+    add_guard(r, cond->u.bin.b);
+    return;
+  }
+  int g = tape_compile(&r->tape, cond);
+  if (g >= 0) vec_push(r->s->a, &r->guards, g);
+}
+
 const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads) {
   Hash k = {(uint64_t)acc->count};
   ex_walk(rest, hash_node, &k);
@@ -121,10 +132,7 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
       r->tape.var[r->tape.nvars++] = acc->at.privates.data[i].var;
   r->rest = tape_compile(&r->tape, rest);
   p->exact = r->rest >= 0;
-  for (int i = 0; i < acc->at.conds.len; i++) {
-    int g = tape_compile(&r->tape, acc->at.conds.data[i]);
-    if (g >= 0) vec_push(s->a, &r->guards, g);
-  }
+  for (int i = 0; i < acc->at.conds.len; i++) add_guard(r, acc->at.conds.data[i]);
   for (int t = 0; t < threads && p->exact; t++) {
     r->tape.in[0] = t;
     tape_run(&r->tape, 0);

@@ -493,7 +493,7 @@ static void visit_let(Sync *s, Stmt *x) {
   if (!f.varies) {
     vec_push(s->a, &s->fixed, x->u.let.var);
     facts_push_let(s->facts, x->u.let.var, value);
-  } else if (walk_has_load(value)) {
+  } else if (sync_reads_memory(s, value)) {
     vec_push(s->a, &s->unknown, x->u.let.var);
   } else {
     subst_add(&s->lets, x->u.let.var, value);

@@ -464,6 +464,26 @@ START_TEST(superfluous) {
 }
 END_TEST
 
+// Two stores, each thread's at a row behind a loaded start, in wrapping int32, `pitch` rows apart.
+static int loaded_rows(int64_t pitch) {
+  bench_begin(LEVEL_THREAD, 64, 1, 1);
+  Buffer *start = global("start", DT_I32, 4), *out = global("out", DT_I32, 4096);
+  for (int i = 0; i < 2; i++) {
+    Expr *row = bin(BIN_ADD, at(start, I(0)), ex_cast(T.a, DT_I32, add(I(i * pitch), tx())));
+    put(T.k->body, store(out, ex_cast(T.a, DT_INDEX, row), tx()));
+  }
+  int barriers = synced(false);
+  arena_free(T.a);
+  return barriers;
+}
+
+START_TEST(loaded_starts) {
+  ck_assert_int_eq(loaded_rows(64), 0);
+  ck_assert_int_eq(loaded_rows(63), 1);
+  ck_assert_int_eq(loaded_rows(((int64_t)1 << 32) + 1), 1);
+}
+END_TEST
+
 /* smem */
 
 START_TEST(lifetimes) {
@@ -556,6 +576,7 @@ int main(void) {
                                 global_memory,
                                 symbolic_rows,
                                 superfluous,
+                                loaded_starts,
                                 random_programs,
                                 lifetimes,
                                 lifetimes_in_loops,
