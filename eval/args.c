@@ -97,6 +97,9 @@ DType arg_dtype(Ev *ev, Call *c, int i, DType otherwise) {
     ev_fail(ev, DIAG_DTYPE, c->at[i], word_name(ev, c), name,
             near ? arena_printf(ev->arena, "; did you mean '%s'?", near) : "");
   }
+  Val v = c->arg[i];
+  if (v.kind == V_BUILTIN && !strcmp(v.builtin->module, "T") && !strcmp(v.builtin->name, "ptr"))
+    ev_fail(ev, DIAG_UNSUPPORTED, c->at[i], "a table of T.ptr");
   if (!val_dtype(ev, c->arg[i], &t)) bad(ev, c, i, "a dtype such as T.float16 or \"float16\"");
   return t;
 }

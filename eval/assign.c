@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "eval/internal.h"
 #include "eval/object.h"
+#include "eval/runs.h"
 
 #include <string.h>
 

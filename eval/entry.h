@@ -21,6 +21,9 @@ Program *trace_kernel(Ev *ev, Func *f, const char *symbol, EvEntry *e); // under
 // Runs a factory for what it does; its result.
 Val entry_factory(Ev *ev, Func *f, EvEntry *e);
 
+// T.make_tensor: the tensor that a T.ptr parameter is the address of. kernel.c
+Val ev_point(Ev *ev, Call *c, const TensorType *t);
+
 /* none.c: a file or a factory without a kernel, and what it may have meant */
 
 void entry_none(Ev *ev, const Env *module);

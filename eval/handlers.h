@@ -37,8 +37,6 @@ Buffer *ev_alloc(Ev *ev, Call *c, Scope scope, DType t, Val shape, Span at);
 // An array of n elements of each thread, for the result of a statement; its first element.
 Val ev_result(Ev *ev, const char *name, DType t, int n, Span at, Region **out);
 void ev_split_grid(Ev *ev); // at the end of T.Kernel: kernels of the parts between T.sync_grid
-void ev_copy_run(Ev *ev, Region *to, Region *from, int64_t n, Expr *pred, Span at);
-bool ev_reinterpret_run(Ev *ev, Val v, Val type, Span at, Val *out); // false: no run
 void ev_add_source(Ev *ev, const char *text); // CUDA text for in front of the kernels
 Val view_tensor(Ev *ev, Call *c, DType t);                 // T.Tensor over existing storage
 Expr *type_edge(Ev *ev, DType t, bool max, bool infinite); // largest or smallest value of a type

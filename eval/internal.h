@@ -50,6 +50,7 @@ typedef enum {
   V_REGION,
   V_MAP,      // a layout from a function
   V_ADDRESS,  // T.address_of, T.access_ptr: the region that starts there
+  V_POINTER,  // a T.ptr parameter, called `str`
   V_SECTION,  // T.ws: the threads for which `expr` holds
   V_COMBINER, // T.comm_reducer: i is a ReduceKind
 } ValKind;
@@ -509,10 +510,6 @@ void dev_pair(Ev *ev, Val a, Val b, Expr **x, Expr **y, Span at); // for two ope
 Expr *dev_diff(Ev *ev, Expr *hi, Expr *lo); // hi - lo, simplified
 bool dev_has_load(Expr *x);
 Val dev_let(Ev *ev, const char *name, Val v, Span at); // binds a value for the rest of the block
-
-/* v_run.c */
-
-bool ev_store_run(Ev *ev, Region *to, Val v, Span at); // a slice = a run; false: v is none
 
 /* stmt.c, control.c, assign.c: statements */
 

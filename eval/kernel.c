@@ -27,6 +27,11 @@ static Buffer *param_buffer(Ev *ev, const char *name, const TensorType *t, Span 
   return b;
 }
 
+static bool is_pointer(Val type) {
+  return type.kind == V_BUILTIN && !strcmp(type.builtin->module, "T") &&
+         (!strcmp(type.builtin->name, "ptr") || !strcmp(type.builtin->name, "handle"));
+}
+
 // The parameter that `type` declares, and the value of its name.
 static Param declare(Ev *ev, const char *name, Val type, Span at, Val *value) {
   Param p = {.name = name, .span = at};
@@ -37,6 +42,10 @@ static Param declare(Ev *ev, const char *name, Val type, Span at, Val *value) {
     p.kind = PARAM_TENSOR;
     p.buf = param_buffer(ev, name, type.tensor, at);
     *value = v_buffer(p.buf);
+  } else if (is_pointer(type)) {
+    p.kind = PARAM_TENSOR; // T.make_tensor gives it its tensor
+    *value = v_str(ev, name);
+    value->kind = V_POINTER;
   } else if (val_dtype(ev, type, &t)) {
     if (dt_bits(t) < 8)
       ev_fail(ev, DIAG_UNSUPPORTED, at, arena_printf(ev->arena, "the dtype %s", dt_name(t)));
@@ -47,6 +56,22 @@ static Param declare(Ev *ev, const char *name, Val type, Span at, Val *value) {
     ev_fail(ev, DIAG_PARAM_TYPE, at, name, v_kind(ev, type));
   }
   return p;
+}
+
+Val ev_point(Ev *ev, Call *c, const TensorType *t) {
+  Val v = c->arg[0];
+  if (v.kind != V_POINTER || !ev->trace)
+    ev_fail(ev, DIAG_POINTER, c->at[0], c->fn->name, v_kind(ev, v));
+  const char *name = v.str->data;
+  Param *p = map_get(ev->trace->declared, name);
+  for (int i = 0; i < ev->trace->program->params.len && !p; i++) {
+    Param *q = &ev->trace->program->params.data[i];
+    if (!strcmp(q->name, name)) p = q;
+  }
+  if (!p) die("no parameter %s", name);
+  if (p->buf) ev_fail(ev, DIAG_POINTER_TWICE, c->at[0], c->fn->name, name);
+  p->buf = param_buffer(ev, name, t, c->span);
+  return v_buffer(p->buf);
 }
 
 void ev_declare(Ev *ev, const char *name, Val type, Span at) {
@@ -138,6 +163,17 @@ static void run_body(Ev *ev, void *arg) {
   if (ev_block(ev, f->body) != FLOW_RETURN) ev->ret = v_none();
 }
 
+static bool all_described(Ev *ev, const Program *p) {
+  bool ok = true;
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *q = &p->params.data[i];
+    if (q->kind != PARAM_TENSOR || q->buf) continue;
+    diag_report(ev->diags, DIAG_POINTER_UNUSED, q->span, q->name, q->name, q->name);
+    ok = false;
+  }
+  return ok;
+}
+
 static Program *trace_end(Ev *ev, int errors) {
   Program *p = ev->trace->program;
   Span at = ev->trace->fn->span;
@@ -148,6 +184,7 @@ static Program *trace_end(Ev *ev, int errors) {
     diag_report(ev->diags, DIAG_NO_T_KERNEL, at, name);
     return NULL;
   }
+  if (!all_described(ev, p)) return NULL;
   for (int i = 0; i < p->workspaces.len; i++) {
     Buffer *b = p->workspaces.data[i];
     if (!b->name) b->name = arena_printf(ev->arena, "workspace_%d", i);
@@ -233,7 +270,8 @@ static void finish_eager(Ev *ev, void *arg) {
 static void eager_param(Ev *ev, void *arg) {
   const AstParam *a = ((Annotated *)arg)->param;
   Val type = ev_expr(ev, a->annotation);
-  if (type.kind == V_TENSOR || type.kind == V_DTYPE) ev_declare(ev, a->name, type, a->name_span);
+  if (type.kind == V_TENSOR || type.kind == V_DTYPE || is_pointer(type))
+    ev_declare(ev, a->name, type, a->name_span);
 }
 
 Program *trace_eager(Ev *ev, Func *f, const char *symbol, Env *params) {

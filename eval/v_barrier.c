@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include "eval/handlers.h"
 #include "eval/internal.h"
+#include "eval/runs.h"
 
 enum { WARPGROUP = 128 };
 

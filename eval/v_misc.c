@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "eval/handlers.h"
 #include "eval/internal.h"
+#include "eval/runs.h"
 
 #include <string.h>
 

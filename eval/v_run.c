@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "eval/handlers.h"
 #include "eval/internal.h"
+#include "eval/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,6 @@ bool ev_store_run(Ev *ev, Region *to, Val v, Span at) {
   return true;
 }
 
-// n elements from the start of each; zeros where `pred` does not hold.
 void ev_copy_run(Ev *ev, Region *to, Region *from, int64_t n, Expr *pred, Span at) {
   ev_emit(ev, move(ev, to, from, n, pred, at));
 }

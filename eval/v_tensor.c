@@ -1,5 +1,6 @@
 // Tensors as types, sizes, and the block's own memory.
 // SPDX-License-Identifier: MIT
+#include "eval/entry.h"
 #include "eval/handlers.h"
 #include "eval/internal.h"
 
@@ -48,6 +49,28 @@ Val t_strided(Ev *ev, Call *c) {
   if (n != m) ev_fail(ev, DIAG_STRIDES, c->at[1], m, n);
   for (int i = 0; i < n; i++) (void)dev_index(ev, strides[i], c->at[1]);
   return tensor_type(ev, c, n, shape, strides, arg_dtype(ev, c, 2, DT_F32));
+}
+
+// (ptr, shape, dtype=, strides=)
+static Val point(Ev *ev, Call *c, int strides) {
+  no_unknown(ev, c);
+  int n, m;
+  Val *shape, *step = NULL;
+  shape_of(ev, c->arg[1], c->at[1], &n, &shape);
+  if (arg_given(c, strides)) {
+    shape_of(ev, c->arg[strides], c->at[strides], &m, &step);
+    if (n != m) ev_fail(ev, DIAG_STRIDES, c->at[strides], m, n);
+  }
+  return ev_point(ev, c, tensor_type(ev, c, n, shape, step, arg_dtype(ev, c, 2, DT_F32)).tensor);
+}
+
+Val t_make_tensor(Ev *ev, Call *c) { return point(ev, c, 3); }
+
+// (param, shape, dtype=, ..., strides=, elem_offset=, ...)
+Val t_match_buffer(Ev *ev, Call *c) {
+  if (c->rest->len) ev_fail(ev, DIAG_ARG_MANY, c->pos_at.data[3], "T.match_buffer", 3, c->pos.len);
+  arg_refuse(ev, c, 5, "T.match_buffer(elem_offset=)");
+  return point(ev, c, 4);
 }
 
 // "M, N" or "M N": f of each name; one value or a tuple.

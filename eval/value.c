@@ -209,6 +209,7 @@ const char *v_kind(Ev *ev, Val v) {
   case V_PARSER: return "a parser of arguments";
   case V_TUNER: return "a tuner";
   case V_TENSOR: return "a tensor type";
+  case V_POINTER: return "a T.ptr parameter";
   case V_LOOP: return "a loop";
   case V_GRID: return "a T.Kernel";
   case V_MAP:
