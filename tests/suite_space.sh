@@ -147,6 +147,19 @@ case_hints() { # MatmulTemplate(...).recommend_hints in a configuration function
   same "$(json '[x for x in c if x["state"] == "pruned"], len(live) > 0')" '([], True)'
   "$TLC" --list-configs tests/eval/roller.tl -p M=0 2>&1 | grep -q 'a size of MatmulTemplate' || fail "no size"
 }
+case_worker_dies() { # a compiler process that ends costs its candidate only; none outlives the tuner
+  tlc() { "$TLC" --tune --no-run samples/gemm_nt.tl "${SIZES[@]}" -j 2 --json > "$D/out" 2> "$D/err" & }
+  child() { for _ in $(seq 200); do pgrep -P "$1" | head -n 1 | grep . && return; sleep 0.02; done; }
+  tlc; pid=$!
+  kill -KILL "$(child $pid)"; wait $pid || fail "$(cat "$D/err")"
+  same "$(json 'len(c)')" 288
+  same "$(json '[x["reason"] for x in c if "signal" in x.get("reason", "")]')" "['tlc ended by signal 9: a bug']"
+  tlc; pid=$!
+  one=$(child $pid)
+  kill -KILL $pid; wait $pid
+  for _ in $(seq 50); do kill -0 "$one" 2> /dev/null || return 0; sleep 0.1; done
+  fail "a worker is left"
+}
 case_names_do_not_matter() { # the same kernel with other names has the same times
   sed 's/block_M/alpha/g; s/block_N/beta/g; s/thread_num/gamma/g; s/num_stages=num_stages/num_stages=depth/
     s/num_stages=3,/depth=3,/; s/"num_stages"/"depth"/; s/matmul_nt/zeta/; s/A_shared/S/g; s/C_local/L/g' \
