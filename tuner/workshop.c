@@ -102,6 +102,7 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
 
 void tn_workshop_close(TnWorkshop *w) {
   tn_session_stop(&w->session, !tn_interrupted, NULL);
+  buf_free(&w->session.in);
   tn_pool_free(w->pool);
   tn_db_close(w->db);
   tn_lock_close(&w->lock);
