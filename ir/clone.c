@@ -157,6 +157,7 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
     n->workers = clone_var(c, k->workers);
   }
   n->thread = clone_var(c, k->thread);
+  n->team = clone_var(c, k->team);
   n->buffers.data = NULL;
   n->buffers.len = n->buffers.cap = 0;
   for (int i = 0; i < k->buffers.len; i++)

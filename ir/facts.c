@@ -20,6 +20,7 @@ Facts *facts_new(Arena *a, const Program *p, const Kernel *k) {
     facts_push_cond(f, ex_bin(a, BIN_LE, ex_index(a, 1), ex_var(a, k->workers)));
     facts_push_cond(f, ex_bin(a, BIN_LE, ex_var(a, k->workers), k->grid[0]));
   }
+  if (k && k->team) facts_push_loop(f, k->team, ex_index(a, 0), ex_index(a, k->teams));
   if (k && k->thread) facts_push_loop(f, k->thread, ex_index(a, 0), ex_index(a, kernel_threads(k)));
   return f;
 }

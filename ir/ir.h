@@ -62,6 +62,7 @@ typedef struct Layout Layout; // ir/layout.h
 typedef enum {
   VAR_BLOCK,  // hardware block index along `axis`
   VAR_WORKERS, // number of blocks of a persistent kernel
+  VAR_TEAM,    // number of a team of consumers (Kernel.teams), between the roles and teams passes
   VAR_THREAD, // linear thread index in the block, 0 .. threads-1
   VAR_LOOP,
   VAR_LET,
@@ -450,6 +451,9 @@ typedef struct {
   VEC(Buffer *) buffers; // shared, fragment and local ones, and views; in order of declaration
   Stmt *body;       // ST_BLOCK
   Level level;
+  int teams;        // of consumers, `threads` each, that take turns at tiles; 0: one
+  Var *team;        // whose the body is, while it stands for every team's; NULL: the threads are
+                    // numbered across teams
   int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass
   bool raster_column;
   int64_t smem_bytes; // by the smem pass

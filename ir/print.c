@@ -100,6 +100,7 @@ static void print_kernel_head(Printer *p, const Kernel *k) {
   for (int i = 0; i < 3; i++) buf_printf(p->out, "%s%s", i ? ", " : "", var_word(p, k->block[i]));
   buf_printf(p->out, "]\n  thread %s\n", var_word(p, k->thread));
   if (k->workers) buf_printf(p->out, "  workers %s\n", var_word(p, k->workers));
+  if (k->team) buf_printf(p->out, "  team %s of %d\n", var_word(p, k->team), k->teams);
   if (k->raster_panel)
     buf_printf(p->out, "  raster %d %s\n", k->raster_panel, k->raster_column ? "column" : "row");
   if (kernel_cluster(k) > 1) {

@@ -170,6 +170,10 @@ static void kernel_items(Reader *r, Kernel *k) {
       k->thread = kernel_var(r, VAR_THREAD, 0);
     } else if (read_accept(r, "workers")) {
       k->workers = kernel_var(r, VAR_WORKERS, 0);
+    } else if (read_accept(r, "team")) {
+      k->team = kernel_var(r, VAR_TEAM, 0);
+      read_expect(r, "of");
+      k->teams = (int)read_int(r, 2, 8);
     } else if (read_accept(r, "raster")) {
       raster(r, k);
     } else if (read_accept(r, "smem")) {

@@ -182,6 +182,7 @@ static void enter_kernel(Verify *v, const Kernel *k) {
     if (k->block[i]) set(v->scope, k->block[i], true);
   if (k->workers) set(v->scope, k->workers, true);
   }
+  if (k && k->team) set(v->scope, k->team, true);
   if (k && k->thread) {
     set(v->scope, k->thread, true);
     set(v->varying, k->thread, true);

@@ -1,6 +1,6 @@
 // gemm on wgmma: each warpgroup owns a block of C in registers, operands come from shared memory by
 // descriptors (A also from registers). All products of the gemm are one group, complete before the
-// next statement.
+// next statement, or (PlanGemm.flies) when the next gemm's are issued.
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
@@ -106,6 +106,14 @@ static Stmt *product(Operand *a, Operand *b, Buffer *c, int tm, int tn, int ks, 
                (int64_t)b->tile.mn_major);
 }
 
+void wgmma_lower_order(Lower *l, Stmt *s, Stmt *out) {
+  Arena *a = l->arena;
+  Buffer *c = s->u.op.arg[0].region->buf;
+  Stmt *x = arena_copy(a, s, sizeof *s);
+  x->u.op.arg[0].region = region_flat(a, c, ex_index(a, 0), (int)buf_elems(c));
+  st_add(a, out, x);
+}
+
 void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const PlanGemm *g = plan_gemm(l->c->plan, s);
@@ -122,6 +130,7 @@ void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
   if (clear) first = lower_simplify(l, ex_un(a, UN_NOT, lower_expr(l, clear)));
   Region *all = region_flat(a, c, ex_index(a, 0), (int)buf_elems(c)), *regs = NULL;
   if (x.regs) regs = region_flat(a, x.region->buf, ex_index(a, 0), (int)buf_elems(x.region->buf));
+  if (g->flies) all = NULL; // who changes or reads C fences and waits itself
   st_add(a, out, st_op(a, OP_WGMMA_FENCE, s->span, all, regs));
   int steps = g->K / g->k, rows = g->M / g->warps_m / g->m, runs = g->N / g->warps_n / g->n;
   for (int ks = 0; ks < steps; ks++)
@@ -129,5 +138,5 @@ void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
       for (int tn = 0; tn < runs; tn++)
         st_add(a, out, product(&x, &y, c, tm, tn, ks, ks ? keep : first));
   st_add(a, out, st_op(a, OP_WGMMA_COMMIT, s->span));
-  st_add(a, out, st_op(a, OP_WGMMA_WAIT, s->span, all, (int64_t)0));
+  st_add(a, out, st_op(a, OP_WGMMA_WAIT, s->span, all, (int64_t)g->flies));
 }

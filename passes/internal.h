@@ -40,6 +40,14 @@ bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes);
 bool thrift_again(Thrift *t); // was something given up since the last call?
 void thrift_remark(PassCtx *c, const Program *p);
 
+/* teams.c: consumers that take turns at tiles */
+
+enum { TEAMS_BARRIERS = 1 }; // the number of the first team's own; behind the last one's: the order
+
+// Does each team have a version of the shared buffer? Not of what passes between roles.
+bool teams_own(Arena *a, const Kernel *k, const Buffer *b);
+int64_t teams_pitch(const Buffer *b); // bytes from one team's to the next one's
+
 /* uniform.c: which expressions have one value for all threads of a block, or for some of them */
 
 typedef struct Uniform Uniform;

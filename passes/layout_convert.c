@@ -183,13 +183,18 @@ static void note_access(void *ctx, const Access *acc) {
   if (acc->region.buf->scope == SC_FRAGMENT) v->scalar[position(v->kernel, acc->region.buf)] = true;
 }
 
+// An op that takes fragments as such.
+static bool whole_tiles(const Stmt *s) {
+  const OpInfo *info = s->kind == ST_OP ? op_info(s->u.op.op) : NULL;
+  return info && (info->level == LEVEL_TILE || info->sync == SYNC_WARPGROUP);
+}
+
 static void find_scalars(Conv *v, Stmt *s) {
   if (!s) return;
   if (s->kind == ST_OP && s->u.op.op == OP_GEMM)
     v->pinned[position(v->kernel, s->u.op.arg[2].region->buf)] = true;
   if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL) return;
-  bool tile_op = s->kind == ST_OP && op_info(s->u.op.op)->level == LEVEL_TILE;
-  if (!tile_op) st_accesses(v->c->arena, s, note_access, v);
+  if (!whole_tiles(s)) st_accesses(v->c->arena, s, note_access, v);
   if (s->kind == ST_BLOCK)
     for (int i = 0; i < s->u.block.len; i++) find_scalars(v, s->u.block.data[i]);
   if (s->kind == ST_FOR) find_scalars(v, s->u.loop.body);
@@ -207,7 +212,7 @@ typedef struct {
 static Stmt *stage_scalar(void *ctx, Stmt *s) {
   Scalar *x = ctx;
   if (s->kind != ST_STORE && s->kind != ST_LET && s->kind != ST_OP) return s;
-  if (s->kind == ST_OP && op_info(s->u.op.op)->level == LEVEL_TILE) return s;
+  if (whole_tiles(s)) return s;
   if (!walk_touches(x->v->c->arena, s, x->frag, false)) return s;
   Arena *a = x->v->c->arena;
   bool written = walk_touches(a, s, x->frag, true);

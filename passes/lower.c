@@ -175,6 +175,8 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
     if (plan_gemm(l->c->plan, s)->wgmma) wgmma_lower(l, s, out);
     else gemm_lower(l, s, out);
     break;
+  case OP_WGMMA_FENCE:
+  case OP_WGMMA_WAIT: wgmma_lower_order(l, s, out); break;
   case OP_ATOMIC: lower_atomic(l, s, out); break;
   case OP_REDUCER_UPDATE: lower_update(l, s, out); break;
   case OP_SCAN: lower_scan(l, s, out); break;
@@ -192,6 +194,8 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_SYNC_WARP:
   case OP_ASYNC_COMMIT:
   case OP_ASYNC_WAIT: st_add(l->arena, out, s); break;
+  case OP_BAR_SYNC:
+  case OP_BAR_ARRIVE:
   case OP_MBAR_INIT:
   case OP_MBAR_ARRIVE:
   case OP_MBAR_ARRIVE_TX:

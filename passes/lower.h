@@ -179,5 +179,6 @@ void gemm_lower(Lower *l, Stmt *s, Stmt *out);
 /* gemm_wgmma.c */
 
 void wgmma_lower(Lower *l, Stmt *s, Stmt *out);
+void wgmma_lower_order(Lower *l, Stmt *s, Stmt *out); // a fence of an accumulator or a wait for it
 
 #endif

@@ -33,7 +33,46 @@ static void name_blocks(Arena *a, const Tiles *t, Expr *rest, Subst *s, Stmt *ou
   }
 }
 
-Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body) {
+static void note_wait(void *ctx, Stmt *s) {
+  if (s->kind == ST_OP && s->u.op.op == OP_MBAR_WAIT) *(bool *)ctx = true;
+}
+
+static bool waits(Stmt *s) {
+  bool found = false;
+  st_walk(s, note_wait, &found);
+  return found;
+}
+
+static Stmt *team_barrier(Arena *a, const Kernel *k, OpCode op, Expr *team, Expr *when, Span span) {
+  Expr *id = ex_add(a, team, ex_index(a, TEAMS_BARRIERS + k->teams));
+  Stmt *block = st_block(a, span);
+  int64_t threads = (int64_t)k->threads * k->teams;
+  st_add(a, block, st_op(a, op, span, ex_cast(a, DT_I32, id), threads));
+  return st_if(a, when, block, NULL, span);
+}
+
+// A team begins to take slots when the one whose tile comes before has taken all that it needs:
+// until then a slot's barrier may be in an earlier phase, whose parity would be taken for this one.
+static void order_teams(Arena *a, const Kernel *k, Var *round, Expr *more, Stmt *body) {
+  Stmt *out = st_block(a, body->span);
+  Expr *team = ex_var(a, k->team), *one = ex_index(a, 1), *zero = ex_index(a, 0);
+  Expr *next = ex_floormod(a, ex_add(a, team, one), ex_index(a, k->teams));
+  Expr *later = ex_bin(a, BIN_NE, ex_var(a, round), zero);
+  int first = -1, last = -1;
+  for (int i = 0; i < body->u.block.len; i++) {
+    if (!waits(body->u.block.data[i])) continue;
+    if (first < 0) first = i;
+    last = i;
+  }
+  for (int i = 0; i < body->u.block.len; i++) {
+    if (i == first) st_add(a, out, team_barrier(a, k, OP_BAR_SYNC, team, later, body->span));
+    st_add(a, out, body->u.block.data[i]);
+    if (i == last) st_add(a, out, team_barrier(a, k, OP_BAR_ARRIVE, next, more, body->span));
+  }
+  body->u.block = out->u.block;
+}
+
+Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt *skip) {
   Span span = k->span;
   Expr *worker = ex_var(a, k->block[0]), *workers = ex_var(a, k->workers);
   Var *round = var_new(a, "round", DT_INDEX, VAR_LOOP, span);
@@ -42,6 +81,12 @@ Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body) {
   Expr *at = ex_add(a, worker, ex_mul(a, ex_var(a, round), workers));
   st_add(a, in, st_let(a, tile, at, span));
   st_add(a, in, st_assume(a, ex_lt(a, ex_var(a, tile), t->total), span));
+  if (skip) {
+    order_teams(a, k, round, ex_lt(a, ex_add(a, ex_var(a, tile), workers), t->total), body);
+    Expr *turn = ex_floormod(a, ex_var(a, round), ex_index(a, k->teams));
+    Expr *ours = ex_bin(a, BIN_EQ, turn, ex_var(a, k->team));
+    body = st_if(a, ours, walk_block(a, body), walk_block(a, skip), span);
+  }
   Subst s = {.arena = a};
   name_blocks(a, t, ex_var(a, tile), &s, in);
   subst_stmt(&s, body);

@@ -37,7 +37,8 @@ typedef struct {
 
 // The kernel becomes one of workers; its former grid and block indices are the result's.
 Tiles persist_open(Arena *a, Kernel *k);
-// body for every former block that is this worker's: tile = worker, worker + workers, ...
-Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body);
+// body for every former block that is this worker's: tile = worker, worker + workers, ... In a
+// kernel of teams each has a turn, and `skip` is for the others' tiles; else it is NULL.
+Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt *skip);
 
 #endif

@@ -23,6 +23,7 @@ typedef struct {
 // With warps_m * warps_n == threads / 32. A warp's C block is M / warps_m by N / warps_n.
 typedef struct {
   bool wgmma;  // by warpgroups: warps_m and warps_n count those
+  bool flies;  // wgmma: still runs when the next statement begins; the roles pass waits for it
   int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32; of one wgmma: 64, 8..256 and the same
   int M, N, K; // the whole gemm; K need not be a multiple of k
   int warps_m, warps_n;
@@ -54,11 +55,13 @@ typedef struct {
   int copies;          // how many copies are async
   int channels, depth; // between producer and consumers, each a ring of `depth`; 0: none
   PlanChannel channel[PLAN_CHANNELS];
+  Stmt *ahead; // the gemm whose products overlap those of the iteration before; NULL: none
 } PlanLoop;
 
 // Of a kernel with a producer warpgroup behind its own threads: registers of a thread of either.
 typedef struct {
   int producer_regs, consumer_regs;
+  int teams; // of consumers, which take turns at tiles; 1: all work on one
 } PlanRoles;
 
 typedef struct Plan Plan; // PassCtx.plan

@@ -41,6 +41,9 @@ void plan_slabs(PassCtx *c, Kernel *k);
 // Makes the planned gemm one of wgmma, where the target has it and the operands allow.
 void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 
+// Do the accumulators fit where `teams` teams of the kernel's threads stand beside a producer?
+bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams);
+
 /* plan_roles.c */
 
 // Registers that a thread of a block of `threads` threads may have beside a producer.

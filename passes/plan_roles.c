@@ -5,6 +5,8 @@
 #include "ir/layout.h"
 #include "passes/plan_internal.h"
 
+enum { TEAMS = 2 };
+
 typedef struct {
   PassCtx *c;
   Facts *facts;
@@ -150,6 +152,52 @@ static void find_loops(Roles *r, Stmt *s, bool follows) {
   else find_loops(r, s->u.loop.body, can);
 }
 
+/* products that overlap those of the iteration before */
+
+enum { SHORT_LOOP = 4 };
+
+typedef struct {
+  const Buffer *acc;
+  int gemms;
+} Adders;
+
+static void count_adders(void *ctx, Stmt *s) {
+  Adders *x = ctx;
+  if (s->kind == ST_OP && s->u.op.op == OP_GEMM && s->u.op.arg[2].region->buf == x->acc) x->gemms++;
+}
+
+// The one gemm that the loop does with what its one channel holds; NULL: it does more.
+static Stmt *only_gemm(Roles *r, Stmt *loop, const PlanLoop *plan) {
+  Expr *cond;
+  const Stmt *body = *plan_loop_body(loop, &cond);
+  if (cond || plan->channels != 1 || plan->channel[0].first != plan->channel[0].last) return NULL;
+  Stmt *gemm = body->u.block.data[plan->channel[0].first];
+  if (gemm->kind != ST_OP || gemm->u.op.op != OP_GEMM) return NULL;
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
+    bool copy = s->kind == ST_OP && s->u.op.op == OP_COPY && plan_copy(r->c->plan, s)->channel;
+    if (s != gemm && !copy && s->kind != ST_LET) return NULL;
+  }
+  const Region *a = gemm->u.op.arg[0].region, *c = gemm->u.op.arg[2].region;
+  Adders x = {c->buf, 0};
+  st_walk(r->kernel->body, count_adders, &x);
+  bool whole = region_is_whole(c) && !c->buf->layout && !views_named(r->kernel, c->buf);
+  bool plain = whole && x.gemms == 1 && a->buf->scope == SC_SHARED;
+  return plain && plan_gemm(r->c->plan, gemm)->wgmma ? gemm : NULL;
+}
+
+static void plan_ahead(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  if (!plan || !plan->channels) return;
+  Stmt *gemm = only_gemm(r, s, plan);
+  int64_t trips;
+  bool few = ex_const(s->u.loop.extent[0], &trips) && trips <= SHORT_LOOP;
+  if (!gemm || !pass_flag(r->c, "wgmma-ahead", few || r->kernel->threads <= 128)) return;
+  plan->ahead = gemm;
+  plan_gemm(r->c->plan, gemm)->flies = true;
+}
+
 /* depths: as many stages as shared memory holds */
 
 enum { DEPTH_MOST = 8 };
@@ -197,17 +245,20 @@ static void add_stage(void *ctx, Stmt *s) {
   d->other -= bytes;
 }
 
-static void fill_depths(Roles *r) {
+// False: they do not fit beside the other tiles of so many teams.
+static bool fill_depths(Roles *r, int teams) {
   Depth d = {.r = r};
   for (int i = 0; i < r->kernel->buffers.len; i++) {
     const Buffer *b = r->kernel->buffers.data[i];
     if (b->scope == SC_SHARED && !b->base) d.other += tile_bytes(r->c->arena, b);
   }
   st_walk(r->kernel->body, add_stage, &d);
-  if (r->loops != 1) return;
-  int64_t fits = (r->c->target->max_smem_block - d.other - 1024) / d.stage;
+  if (r->loops != 1) return teams == 1;
+  int64_t fits = (r->c->target->max_smem_block - d.other * teams - 1024) / d.stage;
   if (fits > DEPTH_MOST) fits = DEPTH_MOST;
-  if (fits > d.loop->depth) d.loop->depth = (int)fits;
+  if (teams > 1 && fits < 2) return false;
+  if (!pass_flag(r->c, "stages", 0) && fits > d.loop->depth) d.loop->depth = (int)fits;
+  return fits >= d.loop->depth;
 }
 
 // Barriers over all threads of a block, other than the plain one, or over some of them; mbarriers
@@ -237,6 +288,35 @@ int plan_consumer_regs(const Target *t, int threads) {
   return regs > 240 ? 240 : regs;
 }
 
+/* teams: consumers that take turns at tiles */
+
+typedef struct {
+  Roles *r;
+  bool no, ahead; // a product has too few registers; a loop only multiplies
+} Pair;
+
+static void check_pair(void *ctx, Stmt *s) {
+  Pair *p = ctx;
+  const Kernel *k = p->r->kernel;
+  const Plan *plan = p->r->c->plan;
+  const PlanLoop *loop = s->kind == ST_FOR ? plan_loop(plan, s) : NULL;
+  p->ahead = p->ahead || (loop && loop->ahead);
+  if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;
+  if (!plan_wgmma_fits(p->r->c->target, k, plan_gemm(plan, s), TEAMS)) p->no = true;
+}
+
+// One, or two where both fit: their registers, their tiles beside the ring that they share.
+static int plan_teams(Roles *r) {
+  Kernel *k = r->kernel;
+  Pair p = {.r = r};
+  st_walk(k->body, check_pair, &p);
+  bool wanted = pass_flag(r->c, "ping-pong", p.ahead && k->threads <= 128);
+  if (!wanted || p.no || r->loops != 1) return 1;
+  if (k->threads * TEAMS + 128 > r->c->target->max_threads) return 1;
+  if (!thrift_persistent(r->c, r->program, k)) return 1;
+  return fill_depths(r, TEAMS) ? TEAMS : 1;
+}
+
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   if (!c->target->bulk || !thrift_producer(c, p, k)) return;
   Roles r = {.c = c, .facts = f, .program = p, .kernel = k};
@@ -258,9 +338,11 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   find_loops(&r, k->body, true);
   if (!r.loops) return;
   plan_slabs(c, k);
-  if (!pass_flag(c, "stages", 0)) fill_depths(&r);
+  st_walk(k->body, plan_ahead, &r);
   PlanRoles *roles = NEW(c->arena, PlanRoles);
-  roles->producer_regs = producer_regs(k->threads);
-  roles->consumer_regs = plan_consumer_regs(c->target, k->threads);
+  roles->teams = plan_teams(&r);
+  if (roles->teams == 1) fill_depths(&r, 1);
+  roles->producer_regs = producer_regs(k->threads * roles->teams);
+  roles->consumer_regs = plan_consumer_regs(c->target, k->threads * roles->teams);
   plan_set(c->plan, k, roles);
 }

@@ -72,6 +72,13 @@ static int registers(const Kernel *k, const PlanGemm *g) {
   return (int)((int64_t)g->M * g->N * dt_bits(g->c) / 32 / k->threads);
 }
 
+bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams) {
+  int threads = k->threads * teams;
+  if (!g->wgmma) return teams == 1;
+  return g->n <= most_columns(t, threads) &&
+         registers(k, g) + OTHERS <= plan_consumer_regs(t, threads);
+}
+
 void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   const Arg *arg = s->u.op.arg;
   const Region *a = arg[0].region, *b = arg[1].region;

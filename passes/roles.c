@@ -28,6 +28,7 @@ typedef struct {
   Arena *a;
   const Program *program;
   Kernel *kernel;
+  bool skips; // the slice at hand is a consumer's, of a tile that is another team's
   VEC(Channel *) channels;
 } Roles;
 
@@ -169,6 +170,22 @@ static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
   advance(r, ch, &ch->producer, out);
 }
 
+// n iterations of the consumer's turn at once.
+static void advance_by(Roles *r, const Channel *ch, Expr *n, Stmt *out) {
+  Arena *a = r->a;
+  const Turn *t = &ch->consumer;
+  Span span = ch->loop->span;
+  Var *v = var_new(a, "end", DT_INDEX, VAR_LET, span);
+  Expr *depth = num(r, ch->depth), *end = ex_var(a, v);
+  take_slot(r, t, ch->depth, out, span);
+  st_add(a, out, st_let(a, v, ex_add(a, slot(r, t), n), span));
+  Expr *turns = ex_floormod(a, ex_floordiv(a, end, depth), num(r, 2));
+  st_add(a, out, set(r, t->slot, ex_cast(a, DT_I32, ex_floormod(a, end, depth)), span));
+  st_add(
+      a, out,
+      set(r, t->phase, ex_bin(a, BIN_BITXOR, value(r, t->phase), ex_cast(a, DT_I32, turns)), span));
+}
+
 static void add_lets(Roles *r, const Stmt *body, Stmt *out) {
   for (int i = 0; i < body->u.block.len; i++)
     if (body->u.block.data[i]->kind == ST_LET) st_add(r->a, out, body->u.block.data[i]);
@@ -193,9 +210,27 @@ static Stmt *produce_body(Roles *r, Stmt *loop) {
   return all;
 }
 
+// The turns of a loop that another team takes: at once, where each iteration has one.
+static Stmt *skip_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
+  Arena *a = r->a;
+  Expr *cond, *n = ex_bin(a, BIN_MAX, loop->u.loop.extent[0], num(r, 0));
+  plan_loop_body(loop, &cond);
+  Stmt *out = st_block(a, loop->span), *each = st_block(a, loop->span);
+  for (int i = 0; i < plan->channels; i++) {
+    const Channel *ch = channel(r, loop, i);
+    advance_by(r, ch, cond ? num(r, 1) : n, out);
+  }
+  if (!cond) return out;
+  add_lets(r, loop->u.loop.body, each);
+  st_add(a, each, st_if(a, cond, out, NULL, loop->span));
+  return st_for(a, LOOP_SERIAL, loop->u.loop.var[0], loop->u.loop.min[0], loop->u.loop.extent[0],
+                each, loop->span);
+}
+
 static Stmt *produce_loop(Roles *r, Stmt *s) {
   PlanLoop *plan = plan_loop(r->c->plan, s);
   bool own = plan && plan->channels;
+  if (own && r->skips) return skip_loop(r, s, plan);
   Stmt *body = own ? produce_body(r, s) : produce(r, s->u.loop.body);
   if (!body) return NULL;
   return st_for(r->a, LOOP_SERIAL, s->u.loop.var[0], s->u.loop.min[0], s->u.loop.extent[0],
@@ -254,16 +289,49 @@ static Stmt *without_unused_lets(Roles *r, Stmt *s) {
 
 /* ------------------------------------------------------------------ the consumers */
 
-static void release(Roles *r, const Channel *ch, Stmt *out) {
+// Each warp arrives at empty[at].
+static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
   Arena *a = r->a;
   Span span = ch->loop->span;
   Expr *lane = ex_floormod(a, ex_var(a, r->kernel->thread), num(r, 32));
   Stmt *arrive = st_block(a, span);
-  Expr *at = slot(r, &ch->consumer);
   st_add(a, arrive, st_op(a, OP_MBAR_ARRIVE, span, barrier(r, ch->empty, at)));
   st_add(a, out, st_op(a, OP_SYNC_WARP, span));
   st_add(a, out, st_if(a, ex_bin(a, BIN_EQ, lane, num(r, 0)), arrive, NULL, span));
-  advance(r, ch, &ch->consumer, out);
+}
+
+// The slot before `at`.
+static Expr *before(Roles *r, const Channel *ch, Expr *at) {
+  Expr *first = ex_bin(r->a, BIN_EQ, at, num(r, 0));
+  return ex_select(r->a, first, num(r, ch->depth - 1), ex_sub(r->a, at, num(r, 1)));
+}
+
+// Behind a gemm whose products fly: those of the iteration before are complete.
+static void release_before(Roles *r, const Channel *ch, Stmt *out) {
+  Arena *a = r->a;
+  Stmt *loop = ch->loop, *some = st_block(a, loop->span);
+  Expr *k = ex_var(a, loop->u.loop.var[0]);
+  release(r, ch, before(r, ch, slot(r, &ch->consumer)), some);
+  st_add(a, out, st_if(a, ex_bin(a, BIN_NE, k, loop->u.loop.min[0]), some, NULL, loop->span));
+}
+
+// The loop whose last products still fly, with what goes before and after it.
+static Stmt *landed(Roles *r, Stmt *loop, const PlanLoop *plan) {
+  Arena *a = r->a;
+  const Channel *ch = channel(r, loop, 0);
+  Span span = plan->ahead->span;
+  Stmt *out = st_block(a, loop->span), *some = st_block(a, loop->span);
+  Region *acc = plan->ahead->u.op.arg[2].region;
+  st_add(a, out, st_op(a, OP_WGMMA_FENCE, span, walk_region(a, acc), NULL));
+  st_add(a, out, loop);
+  st_add(a, out, st_op(a, OP_WGMMA_WAIT, span, walk_region(a, acc), (int64_t)0));
+  Turn end = ch->consumer; // its slot is one past the last one taken
+  end.at = var_new(a, "end", DT_INDEX, VAR_LET, span);
+  take_slot(r, &end, ch->depth, some, span);
+  release(r, ch, before(r, ch, slot(r, &end)), some);
+  Expr *any = ex_lt(a, num(r, 0), loop->u.loop.extent[0]);
+  st_add(a, out, ex_is(any, 1) ? some : st_if(a, any, some, NULL, loop->span));
+  return out;
 }
 
 static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
@@ -283,18 +351,25 @@ static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
                      value(r, ch->consumer.phase)));
     }
     if (!channel_of(r, s)) st_add(r->a, body, s);
-    for (int c = 0; c < plan->channels; c++)
-      if (plan->channel[c].last == i) release(r, channel(r, loop, c), body);
+    for (int c = 0; c < plan->channels; c++) {
+      const Channel *ch = channel(r, loop, c);
+      if (plan->channel[c].last != i) continue;
+      if (plan->ahead) release_before(r, ch, body);
+      else release(r, ch, slot(r, &ch->consumer), body);
+      advance(r, ch, &ch->consumer, body);
+    }
   }
   *at = body;
   loop->u.loop.loop = LOOP_SERIAL;
   loop->u.loop.num_stages = 0;
 }
 
-static void consume(void *ctx, Stmt *s) {
+static Stmt *consume(void *ctx, Stmt *s) {
   Roles *r = ctx;
   PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
-  if (plan && plan->channels) consume_loop(r, s, plan);
+  if (!plan || !plan->channels) return s;
+  consume_loop(r, s, plan);
+  return plan->ahead ? landed(r, s, plan) : s;
 }
 
 /* ------------------------------------------------------------------ the kernel */
@@ -331,34 +406,45 @@ static void split(Roles *r, const PlanRoles *plan) {
   Kernel *k = r->kernel;
   Span span = k->span;
   Expr *thread = ex_var(a, k->thread), *threads = num(r, k->threads);
+  int consumers_all = k->threads * plan->teams;
   Stmt *producer = st_block(a, span), *elected = st_block(a, span), *consumers = st_block(a, span);
   Stmt *slice = walk_clone(a, without_unused_lets(r, produce(r, k->body)), r->c->plan);
-  st_walk(k->body, consume, r);
+  Stmt *skip = NULL;
+  if (plan->teams > 1) {
+    r->skips = true;
+    skip = walk_clone(a, without_unused_lets(r, walk_block(a, produce(r, k->body))), r->c->plan);
+    k->teams = plan->teams;
+    k->team = var_new(a, "team", DT_INDEX, VAR_TEAM, span);
+    diag_remark(r->c->diags, span, "roles", "%d teams of %d threads take turns at tiles", k->teams,
+                k->threads);
+  }
+  k->body = walk_block(a, st_rewrite(a, k->body, consume, r));
   for (int i = 0; i < r->channels.len; i++) {
     start(r, &r->channels.data[i]->producer, elected, span);
     start(r, &r->channels.data[i]->consumer, consumers, span);
   }
   if (thrift_persistent(r->c, r->program, k)) {
     Tiles tiles = persist_open(r->a, k);
-    slice = persist_tiles(r->a, k, &tiles, slice);
-    k->body = persist_tiles(r->a, k, &tiles, k->body);
+    slice = persist_tiles(r->a, k, &tiles, slice, NULL);
+    k->body = persist_tiles(r->a, k, &tiles, k->body, skip);
     diag_remark(r->c->diags, span, "roles", "persistent: each block walks over several tiles");
   }
   st_add(a, elected, slice);
   // What all threads start with may be as much as the consumers can get.
-  int start = r->c->target->regs_per_sm / (k->threads + 128) / 8 * 8;
+  int start = r->c->target->regs_per_sm / (consumers_all + 128) / 8 * 8;
   bool moves = plan->consumer_regs > start;
   if (moves) {
     st_add(a, producer, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->producer_regs, (int64_t)0));
     st_add(a, consumers, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->consumer_regs, (int64_t)1));
   }
-  st_add(a, producer, st_if(a, ex_bin(a, BIN_EQ, thread, threads), elected, NULL, span));
+  st_add(a, producer,
+         st_if(a, ex_bin(a, BIN_EQ, thread, num(r, consumers_all)), elected, NULL, span));
   st_add(a, consumers, k->body);
   Stmt *body = st_block(a, span);
   init_barriers(r, body);
   st_add(a, body, st_roles(a, ex_lt(a, thread, threads), consumers, producer, span));
   k->body = body;
-  k->launch_threads = k->threads + 128;
+  k->launch_threads = consumers_all + 128;
   k->min_blocks = 1;
 }
 

@@ -153,7 +153,9 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
     if (b->scope != SC_SHARED) continue;
     int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
     int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
-    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false, false}));
+    bool own = teams_own(c->arena, k, b);
+    if (own) bytes = teams_pitch(b) * k->teams;
+    vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false, own}));
     sum += bytes;
   }
   scan(&s, k->body);

@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
-enum { CONSUMERS_BARRIER = 1 };
-
 // First path entry that only some threads enter (or that they repeat unequally); -1: none.
 static int divergent(const Sync *s, const Pending *p) {
   for (int i = 0; i < p->npath - 1; i++) {
@@ -66,6 +64,8 @@ bool sync_separate(Sync *s) {
     return true;
   }
   if (to->path[at - 1]->kind != ST_BLOCK) at++; // a condition or bound against what is under it
+  // A wait for TMA stores goes as far in as it can: it is over sooner, the later it begins.
+  while (s->from->bulk && at + 2 < n && at != d && to->path[at]->kind == ST_IF) at += 2;
   Stmt *parent = to->path[at - 1], *x = to->path[at];
   if (parent->kind != ST_BLOCK) die("sync: no block to put a barrier into");
   resume(s, parent, sync_index(parent, x));
@@ -115,7 +115,7 @@ static Stmt *name_barriers(Sync *s, Stmt *x, bool consumers) {
     x->u.branch.no = name_barriers(s, x->u.branch.no, consumers);
   }
   if (!consumers || x->kind != ST_OP || x->u.op.op != OP_SYNC) return x;
-  return st_op(s->a, OP_BAR_SYNC, x->span, ex_int(s->a, DT_I32, CONSUMERS_BARRIER),
+  return st_op(s->a, OP_BAR_SYNC, x->span, ex_int(s->a, DT_I32, TEAMS_BARRIERS),
                (int64_t)s->kernel->threads);
 }
 

@@ -477,6 +477,7 @@ static void fixed_node(void *ctx, Expr *x) {
   Fixed *f = ctx;
   if (x->kind == EX_LOAD) f->varies = true;
   if (x->kind != EX_VAR || x->u.var->kind == VAR_BLOCK || x->u.var->kind == VAR_WORKERS) return;
+  if (x->u.var->kind == VAR_TEAM) return;
   if (x->u.var->kind == VAR_SIZE || x->u.var->kind == VAR_SCALAR) return;
   for (int i = 0; i < f->s->fixed.len; i++)
     if (f->s->fixed.data[i] == x->u.var) return;

@@ -85,7 +85,7 @@ case_targets() { # bodies for several targets in one file, one launcher
     --header "$D/two.h" --manifest "$D/two.json" || fail "a list"
   [ "$(grep -c 'extern "C" cudaError_t matmul(' "$D/two.cu")" = 1 ] || fail "one launcher"
   [ "$(grep -c '^extern "C"' "$D/two.cu")" = 2 ] || fail "what is exported: $(grep extern "$D/two.cu")"
-  grep -q 'if (tlc_has_body(matmul_sm_90a_k0, 256)) return matmul_sm_90a(A, B, C, stream);' \
+  grep -q 'if (tlc_has_body(matmul_sm_90a_k0, 384)) return matmul_sm_90a(A, B, C, stream);' \
     <(tr -s ' \n' ' ' < "$D/two.cu") || fail "the newest comes first: $(grep -A9 'C" cudaError_t matmul(' "$D/two.cu")"
   "$TLC" samples/gemm.tl --arch sm_80 -p M=256,N=256,K=256 --emit header -o "$D/one.h"
   diff <(grep -v HASH "$D/two.h" | sed s/two/one/g) <(grep -v HASH "$D/one.h") > /dev/null &&
