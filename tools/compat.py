@@ -208,7 +208,8 @@ def main():
     checkout = a.checkout.rstrip("/")
     version = open(os.path.join(checkout, "VERSION"), encoding="utf-8").read().strip()
     head = ["| file | parses | kernels that reach tile IR | what keeps the others |", "|---|---|---|---|"]
-    text = ["# Compatibility", "", f"Made by `tools/compat.py` from a checkout of TileLang {version}. Parameters are those "
+    how = " --assemble" if a.assemble else " --lower" if a.lower else ""
+    text = ["# Compatibility", "", f"Made by `tools/compat.py{how}` from a checkout of TileLang {version}. Parameters are those "
             "recorded from the files' own runs, else as docs/survey.md says. The reasons are tlc's own messages: a word of "
             "`T` that is not supported yet, a value that nothing gives, or what is wrong with the program itself.", ""]
     folder = os.path.join(checkout, "examples")
