@@ -1,48 +1,72 @@
 // --bench: a checked kernel timed on the GPU, beside cublasLt where the program is one matrix
-// product. SPDX-License-Identifier: MIT
+// product, else beside a copy of as many bytes. SPDX-License-Identifier: MIT
 #include "driver/device.h"
+
+enum { LEAST_COPY = 4096 }; // bytes: a copy of fewer says nothing
 
 typedef struct {
   RtTiming time[2];
-  int n; // 2 with cuBLAS
+  int n; // 2 with a reference
   double flops, bytes;
 } Result;
+
+// What the kernel is timed beside.
+typedef struct {
+  RtContender it; // launch NULL: nothing
+  RtBlas *blas;
+  RtCopy *copy;
+  void *c; // cuBLAS's result
+} Reference;
+
+static RtStatus blas_reference(const DeviceKernel *k, RtGemm g, size_t bytes, Reference *r,
+                               Buf *err) {
+  RtStatus s = rt_gpu_alloc(k->gpu, bytes, &r->c, err);
+  if (s != RT_OK) return s;
+  g.c = r->c;
+  Buf why = {0};
+  if (rt_blas_new(k->gpu, &g, &r->blas, &why) == RT_OK)
+    r->it = (RtContender){"cublasLt", rt_blas_launch, r->blas};
+  else fprintf(stderr, "tlc: no cuBLAS beside it: %s\n", buf_str(&why));
+  buf_free(&why);
+  return RT_OK;
+}
 
 static RtStatus time_all(const Options *o, DeviceKernel *k, RtCall *call, const RunData *d,
                          const Product *product, Result *out, Buf *err) {
   RtContender list[2];
-  RtBlas *blas = NULL;
-  void *c = NULL;
+  Reference r = {0};
   int n = 0;
   RtStatus s = RT_OK;
   if (product) {
     RtGemm g = product_gemm(d, call, product);
     out->flops = 2.0 * (double)g.m * (double)g.n * (double)g.k;
-    s = rt_gpu_alloc(k->gpu, d->bytes[product->c], &c, err);
-    g.c = c;
-    Buf why = {0};
-    if (s == RT_OK && rt_blas_new(k->gpu, &g, &blas, &why) == RT_OK)
-      list[n++] = (RtContender){"cublasLt", rt_blas_launch, blas};
-    else if (why.len) fprintf(stderr, "tlc: no cuBLAS beside it: %s\n", buf_str(&why));
-    buf_free(&why);
+    s = blas_reference(k, g, d->bytes[product->c], &r, err);
+  } else if (out->bytes >= LEAST_COPY) {
+    s = rt_copy_new(k->gpu, k->args, k->nargs, &r.copy, err);
+    r.it = (RtContender){"copy", rt_copy_launch, r.copy};
   }
+  if (r.it.launch) list[n++] = r.it;
   list[n++] = (RtContender){d->program->symbol, rt_call_launch, call};
   RtBenchOptions options = {.rounds = n == 2 ? 15 : 7, .cold_l2 = o->cold_l2};
   if (s == RT_OK) s = rt_bench(k->gpu, list, n, &options, out->time, err);
   out->n = n;
-  rt_blas_free(blas);
-  if (c) rt_gpu_free(k->gpu, c);
+  rt_blas_free(r.blas);
+  rt_copy_free(r.copy);
+  rt_gpu_free(k->gpu, r.c);
   return s;
 }
 
-static void report(const Options *o, const RunData *d, const DeviceKernel *k, const Result *r) {
+static void report(const Options *o, const char *arch, const RunData *d, const DeviceKernel *k,
+                   const Result *r) {
   RtReport text = {.kernel = d->program->symbol,
                    .gpu = rt_gpu_info(k->gpu),
                    .time = &r->time[r->n - 1],
                    .reference = r->n == 2 ? &r->time[0] : NULL,
                    .flops = r->flops,
                    .bytes = r->bytes,
-                   .cold_l2 = o->cold_l2};
+                   .cold_l2 = o->cold_l2,
+                   .arch = arch,
+                   .bindings = d->program->bindings};
   Buf b = {0};
   if (o->json) rt_report_json(&b, &text);
   else rt_report_text(&b, &text);
@@ -88,7 +112,7 @@ int drv_bench(Job *j, const Options *o) {
   int checked = s == RT_OK ? check_first(j, o, &d, &k, call, args) : EXIT_OK;
   if (s == RT_OK && !checked)
     s = time_all(o, &k, call, &d, is_product ? &product : NULL, &result, &err);
-  if (s == RT_OK && !checked) report(o, &d, &k, &result);
+  if (s == RT_OK && !checked) report(o, j->target->name, &d, &k, &result);
   if (s != RT_OK) fprintf(stderr, "tlc: %s\n", buf_str(&err));
   buf_free(&err);
   rt_call_free(call);

@@ -148,6 +148,9 @@ static RtStatus describe(RtBlas *b, Buf *err) {
   RtStatus s = result(b, status, "describing the product to cublasLt", err);
   if (s == RT_OK) s = set_transpose(b, DESC_TRANSA, g->trans_b, err);
   if (s == RT_OK) s = set_transpose(b, DESC_TRANSB, g->trans_a, err);
+  int8_t fast = 1; // sums of 8-bit floats stay in the tensor cores, as in tlc's kernels
+  if (s == RT_OK && rt_type_is_float(g->in) && rt_type_bits(g->in) == 8)
+    s = result(b, l->desc_set(b->desc, DESC_FAST_ACCUM, &fast, sizeof fast), "cublasLt", err);
   return s;
 }
 

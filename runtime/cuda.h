@@ -50,6 +50,7 @@ enum {
   CU(free, "cuMemFree_v2", (DevicePtr p))                                                          \
   CU(upload, "cuMemcpyHtoDAsync_v2", (DevicePtr to, const void *from, size_t n, Handle stream))    \
   CU(download, "cuMemcpyDtoHAsync_v2", (void *to, DevicePtr from, size_t n, Handle stream))        \
+  CU(copy, "cuMemcpyDtoDAsync_v2", (DevicePtr to, DevicePtr from, size_t n, Handle stream))        \
   CU(set, "cuMemsetD8Async", (DevicePtr to, unsigned char byte, size_t bytes, Handle stream))      \
   CU(stream_new, "cuStreamCreate", (Handle *stream, unsigned flags))                               \
   CU(stream_free, "cuStreamDestroy_v2", (Handle stream))                                           \
@@ -92,7 +93,14 @@ enum {
 enum { COMPUTE_F32 = 68, COMPUTE_F64 = 70, COMPUTE_I32 = 72, COMPUTE_F32_TF32 = 77 };
 
 // cublasLtMatmulDescAttributes_t, cublasOperation_t, cublasLtMatmulPreferenceAttributes_t
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, OP_N = 0, OP_T = 1, PREFERENCE_WORKSPACE = 1 };
+enum {
+  DESC_TRANSA = 3,
+  DESC_TRANSB = 4,
+  DESC_FAST_ACCUM = 25,
+  OP_N = 0,
+  OP_T = 1,
+  PREFERENCE_WORKSPACE = 1,
+};
 
 typedef struct {
   uint64_t algo[8]; // cublasLtMatmulAlgo_t, opaque

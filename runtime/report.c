@@ -34,14 +34,22 @@ static void timing_json(Buf *out, const RtTiming *t) {
              t->us, t->us_lo, t->us_hi, t->rounds, t->launches);
 }
 
+static void text_json(Buf *out, const char *key, const char *value) {
+  if (!value) return;
+  buf_printf(out, ", \"%s\": ", key);
+  rt_json_string(out, value);
+}
+
 void rt_report_json(Buf *out, const RtReport *r) {
   const RtTiming *t = r->time;
   buf_puts(out, "{\"kernel\": ");
   rt_json_string(out, r->kernel);
   buf_puts(out, ", \"gpu\": ");
   rt_json_string(out, r->gpu->name);
-  buf_printf(out, ", \"sm\": %d, \"l2\": \"%s\", \"time\": ", r->gpu->sm,
-             r->cold_l2 ? "cold" : "warm");
+  buf_printf(out, ", \"sm\": %d, \"l2\": \"%s\"", r->gpu->sm, r->cold_l2 ? "cold" : "warm");
+  text_json(out, "arch", r->arch);
+  text_json(out, "bindings", r->bindings);
+  buf_puts(out, ", \"time\": ");
   timing_json(out, t);
   if (r->flops > 0) buf_printf(out, ", \"tflops\": %.6g", per_second(r->flops, t) * 1e-12);
   if (r->bytes > 0) buf_printf(out, ", \"gbytes\": %.6g", per_second(r->bytes, t) * 1e-9);

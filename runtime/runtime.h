@@ -286,6 +286,16 @@ RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch
 
+/* copy.c: the bandwidth of device memory as a contender */
+
+typedef struct RtCopy RtCopy;
+
+// A copy of half of each tensor's bytes, from their host contents: as many are read and written
+// together as the tensors hold.
+RtStatus rt_copy_new(RtGpu *g, const RtArg *args, int n, RtCopy **out, Buf *err);
+void rt_copy_free(RtCopy *c); // NULL is fine
+RtStatus rt_copy_launch(void *copy, void *stream, Buf *err); // fits RtContender.launch
+
 /* report.c */
 
 typedef struct {
@@ -295,6 +305,7 @@ typedef struct {
   const RtTiming *reference;  // NULL: none; the ratio is then not shown
   double flops, bytes;        // of one launch; 0: unknown
   bool cold_l2;
+  const char *arch, *bindings; // what it was compiled for and with; NULL: not said
 } RtReport;
 
 void rt_report_text(Buf *out, const RtReport *r); // one line

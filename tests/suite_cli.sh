@@ -505,6 +505,9 @@ END
   echo '[1]' > "$D/bad.json"
   "$TLC" --survey "$D/s" --params "$D/bad.json" > /dev/null 2>&1; same $? 2
 }
+case_bench() { # make bench on a tlc and peers that are made up: table, merged JSON, chart, document
+  python3 tests/bench/check.py "$D" || fail "tests/bench/check.py"
+}
 case_failed_run_keeps_output() {
   echo old > "$D/x.cu"
   "$TLC" "$D/missing.tl" -o "$D/x.cu" > /dev/null 2>&1

@@ -318,18 +318,21 @@ END
 }
 
 # tlc's own runner, on a libcuda that is made up and kernels that g++ built from the emitted text.
-host() { # HOST_NVCC's rules, then options
+host_gpu() { # the machine; HOST_NVCC's rules
   for part in host_prelude libcuda.so.1; do
     [ -e "$BUILD/tests/$part" ] || { echo "make check builds $BUILD/tests/$part"; exit 77; }
   done
   export HOST_NVCC=$1 CUDACXX=$D/host/nvcc LD_LIBRARY_PATH=$BUILD/tests
-  shift
   unset TLC_TUNE_RUNNER
   mkdir -p "$D/host"
   cp tests/tune/host_nvcc.sh "$D/host/nvcc"
   "$BUILD/tests/host_prelude" > "$D/host/host.h"
   printf 'static const char *%s(cudaError_t) { return "made up"; }\n' cudaGetErrorName cudaGetErrorString \
     > "$D/host/cuda_runtime_api.h"
+}
+host() { # HOST_NVCC's rules, then options
+  host_gpu "$1"
+  shift
   "$TLC" --tune --arch sm_80 "${FILE-samples/gemm_nt.tl}" -p M=32,N=64,K=32,num_stages=1,thread_num=128 \
     --warmup 3 --rep 3 "$@" > "$D/out" 2> "$D/err"
 }
@@ -353,6 +356,18 @@ case_own_runner_faults() {
   has "$D/out" '8 candidates on CPU: 8 tried now, 0 from the cache; 6 failed'
   has "$D/out" "^Best config: \{'block_M': 64,"
   no_orphans
+}
+
+case_bench_beside_a_copy() { # --bench of what is no product: checked, timed, beside a copy of as many bytes
+  host_gpu ''
+  "$TLC" --bench --json --arch native samples/vector_add.tl -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  has "$D/out" '"gpu": "CPU", "sm": 80, "l2": "warm", "arch": "sm_80", "bindings": "N=8192, block_N=1024, '
+  has "$D/out" '"time": \{"name": "vector_add", .*"rounds": 15.*"gbytes": .*"reference": \{"name": "copy", "us": [0-9]'
+  has "$D/out" '"ratio": [0-9.e-]+, "ratio_interval": \['
+  host_gpu 'over:vector_add'
+  "$TLC" --bench --arch native samples/vector_add.tl -p N=4096 > "$D/out" 2> "$D/err"; same $? 1
+  has "$D/err" 'the kernel wrote outside argument 2: byte 1 before its start'
+  lacks "$D/out" 'us '
 }
 
 case_declared_reference() {

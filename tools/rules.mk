@@ -67,7 +67,7 @@ gpu-check: all
 	@BUILD=$(BUILD) tests/gpu/check.sh
 
 bench: all
-	@BUILD=$(BUILD) bench/bench.sh
+	@BUILD=$(BUILD) bench/bench.py $(BENCH) $(if $(value PATTERN),'$(value PATTERN)')
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tlc/samples $(DESTDIR)$(PREFIX)/share/man/man1
@@ -83,7 +83,7 @@ help:
 	@echo "make demo        build, compile samples/gemm.tl, run and check it, say what happened"
 	@echo "make check       every test that needs no GPU"
 	@echo "make gpu-check   the samples on a GPU, against the oracle, and under compute-sanitizer"
-	@echo "make bench       the samples' speed beside cuBLAS"
+	@echo "make bench       speed beside cuBLAS and others: PATTERN=REGEX BENCH=OPTIONS, docs/performance.md"
 	@echo "make sanitize    the tests under AddressSanitizer and UBSan"
 	@echo "make fuzz        mutated programs through the front end, random ones through tlc (60 s each)"
 	@echo "make mutate      plant faults in the compiler; the tests must catch each"

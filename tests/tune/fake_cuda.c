@@ -35,6 +35,9 @@ EXPORT cuMemcpyHtoDAsync_v2(Ptr to, const void *from, size_t n, Handle s) {
 EXPORT cuMemcpyDtoHAsync_v2(void *to, Ptr from, size_t n, Handle s) {
   return memcpy(to, (void *)(size_t)from, n), 0;
 }
+EXPORT cuMemcpyDtoDAsync_v2(Ptr to, Ptr from, size_t n, Handle s) {
+  return memcpy((void *)(size_t)to, (void *)(size_t)from, n), 0;
+}
 EXPORT cuMemsetD8Async(Ptr to, unsigned char byte, size_t n, Handle s) {
   return memset((void *)(size_t)to, byte, n), 0;
 }

@@ -221,11 +221,12 @@ START_TEST(reports) {
   RtGpuInfo gpu = {.name = "A \"GPU\"", .sm = 90};
   RtTiming blas = {"cublasLt", 100, 99, 101, 1, 1, 1, 15, 10};
   RtTiming time = {"gemm", 80, 79, 81, 1.25, 1.2, 1.3, 15, 10};
-  RtReport r = {"gemm", &gpu, &time, &blas, 80e6, 0, false};
+  RtReport r = {"gemm", &gpu, &time, &blas, 80e6, 0, false, "sm_90a", "M=1"};
   rt_report_json(&err, &r);
   ck_assert_str_eq(
       buf_str(&err),
-      "{\"kernel\": \"gemm\", \"gpu\": \"A \\\"GPU\\\"\", \"sm\": 90, \"l2\": \"warm\", \"time\": "
+      "{\"kernel\": \"gemm\", \"gpu\": \"A \\\"GPU\\\"\", \"sm\": 90, \"l2\": \"warm\", "
+      "\"arch\": \"sm_90a\", \"bindings\": \"M=1\", \"time\": "
       "{\"name\": \"gemm\", \"us\": 80, \"us_interval\": [79, 81], \"rounds\": 15, \"launches\": "
       "10}, "
       "\"tflops\": 1, \"reference\": {\"name\": \"cublasLt\", \"us\": 100, \"us_interval\": [99, "
