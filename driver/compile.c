@@ -261,5 +261,5 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
                      .zero = o->zero.len ? zero : NULL,
                      .hash = j->hash.data[program],
                      .sources = j->sources,
-                     .min_blocks = (int)pass_flag(&flags, "min-blocks", 0)};
+                     .min_blocks = (int)pass_flag(&flags, NULL, "min-blocks", 0)};
 }

@@ -9,8 +9,7 @@ static const char *word_name(Ev *ev, const Call *c) {
                         : c->fn->name;
 }
 
-// The name of the i-th operand in the signature.
-static const char *operand_name(Ev *ev, const Call *c, int i) {
+const char *arg_name(Ev *ev, const Call *c, int i) {
   const char *s = c->fn->signature;
   for (int k = 0; *s;) {
     while (*s == ' ' || *s == ',') s++;
@@ -18,14 +17,14 @@ static const char *operand_name(Ev *ev, const Call *c, int i) {
     if (*s != '*' && k++ == i) return arena_strn(ev->arena, s, n);
     s += strcspn(s, ",");
   }
-  return "operand";
+  return NULL;
 }
 
 NORETURN static void bad(Ev *ev, Call *c, int i, const char *wanted) {
   ev_need(ev, c->arg[i]);
   if (c->arg[i].kind == V_OPAQUE) ev_opaque(ev, c->at[i], c->arg[i].opaque->what);
   ev_blame(ev, c->arg[i]);
-  ev_fail(ev, DIAG_ARGUMENT, c->at[i], word_name(ev, c), operand_name(ev, c, i), wanted,
+  ev_fail(ev, DIAG_ARGUMENT, c->at[i], word_name(ev, c), arg_name(ev, c, i), wanted,
           v_brief(ev, c->arg[i]));
 }
 

@@ -196,6 +196,7 @@ struct Grid {
   int n;
   Expr *extent[3];
   int threads, ndims, dims[3];
+  VEC(Hint) hints;
   Span span;
 };
 
@@ -567,6 +568,8 @@ const char *vocab_near(Ev *ev, const char *name);
 
 /* v_*.c: helpers that handlers share */
 
+// The i-th operand's name in the signature; NULL: there are fewer.
+const char *arg_name(Ev *ev, const Call *c, int i);
 bool arg_given(const Call *c, int i);
 bool arg_bool(Ev *ev, Call *c, int i, bool otherwise);
 int64_t arg_int(Ev *ev, Call *c, int i, int64_t otherwise);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { HINTS_AT = 3 }; // T.Kernel's first operand that is a hint
+
 static void see_load(void *ctx, Expr *x) { *(bool *)ctx |= x->kind == EX_LOAD; }
 
 static Expr *grid_extent(Ev *ev, Call *c, int i) {
@@ -40,6 +42,21 @@ static void grid_threads(Ev *ev, Call *c, Grid *g) {
   g->threads = (int)total;
 }
 
+// The operands behind T.Kernel's own are called as the flags of passes/flags.def, with _ for -.
+static void grid_hints(Ev *ev, Call *c, Grid *g) {
+  const char *word;
+  for (int i = HINTS_AT; (word = arg_name(ev, c, i)); i++) {
+    if (!arg_given(c, i)) continue;
+    char *name = arena_str(ev->arena, word);
+    for (char *p = name; *p; p++)
+      if (*p == '_') *p = '-';
+    Hint h = {name, arg_int(ev, c, i, 0)};
+    if (h.value < 0 || h.value > HINT_MOST)
+      ev_fail(ev, DIAG_HINT_RANGE, c->at[i], word, (long long)h.value, HINT_MOST);
+    vec_push(ev->arena, &g->hints, h);
+  }
+}
+
 Val t_kernel(Ev *ev, Call *c) {
   if (!ev->trace) ev_fail(ev, DIAG_NO_PRIM, c->span);
   if (ev->trace->kernel) ev_fail(ev, DIAG_NESTED_KERNEL, c->span);
@@ -52,6 +69,7 @@ Val t_kernel(Ev *ev, Call *c) {
   grid_threads(ev, c, g);
   ev_add_source(ev, arg_str(ev, c, 1, ""));
   if (arg_bool(ev, c, 2, false)) ev_fail(ev, DIAG_UNSUPPORTED, c->at[2], "T.Kernel(is_cpu=True)");
+  grid_hints(ev, c, g);
   return (Val){.kind = V_GRID, .grid = g};
 }
 
@@ -81,6 +99,7 @@ void kernel_enter(Ev *ev, const Grid *g, const AstExpr *target, Span at) {
   k->name = arena_printf(ev->arena, "%s_k%d", t->symbol, t->program->kernels.len);
   for (int i = 0; i < 3; i++) k->grid[i] = g->extent[i];
   k->threads = g->threads;
+  for (int i = 0; i < g->hints.len; i++) vec_push(ev->arena, &k->hints, g->hints.data[i]);
   k->thread = var_new(ev->arena, "tx", DT_INDEX, VAR_THREAD, at);
   k->body = st_block(ev->arena, at);
   k->level = LEVEL_TILE;

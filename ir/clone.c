@@ -158,6 +158,12 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
   }
   n->thread = clone_var(c, k->thread);
   n->team = clone_var(c, k->team);
+  n->hints.data = NULL;
+  n->hints.len = n->hints.cap = 0;
+  for (int i = 0; i < k->hints.len; i++) {
+    Hint h = {arena_str(c->arena, k->hints.data[i].name), k->hints.data[i].value};
+    vec_push(c->arena, &n->hints, h);
+  }
   n->buffers.data = NULL;
   n->buffers.len = n->buffers.cap = 0;
   for (int i = 0; i < k->buffers.len; i++)

@@ -440,6 +440,14 @@ typedef struct {
   const char *why; // what relies on it, for <symbol>_check; NULL for a user's T.assume
 } Fact;
 
+// A decision that the program asks for: what -fNAME=VALUE says of all kernels. 0 to HINT_MOST.
+enum { HINT_MOST = 32 };
+
+typedef struct {
+  const char *name;
+  int64_t value;
+} Hint;
+
 typedef struct {
   const char *name; // <symbol>_k0
   Expr *grid[3];    // index expressions over sizes; 1 where unused
@@ -454,6 +462,7 @@ typedef struct {
   int teams;        // of consumers, `threads` each, that take turns at tiles; 0: one
   Var *team;        // whose the body is, while it stands for every team's; NULL: the threads are
                     // numbered across teams
+  VEC(Hint) hints;  // of T.Kernel(...), each name once
   int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass
   bool raster_column;
   int64_t smem_bytes; // by the smem pass

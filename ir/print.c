@@ -101,6 +101,11 @@ static void print_kernel_head(Printer *p, const Kernel *k) {
   buf_printf(p->out, "]\n  thread %s\n", var_word(p, k->thread));
   if (k->workers) buf_printf(p->out, "  workers %s\n", var_word(p, k->workers));
   if (k->team) buf_printf(p->out, "  team %s of %d\n", var_word(p, k->team), k->teams);
+  for (int i = 0; i < k->hints.len; i++) {
+    buf_puts(p->out, "  hint ");
+    print_string(p->out, k->hints.data[i].name);
+    buf_printf(p->out, " %lld\n", (long long)k->hints.data[i].value);
+  }
   if (k->raster_panel)
     buf_printf(p->out, "  raster %d %s\n", k->raster_panel, k->raster_column ? "column" : "row");
   if (kernel_cluster(k) > 1) {

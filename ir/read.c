@@ -130,6 +130,12 @@ static void raster(Reader *r, Kernel *k) {
   if (!read_accept(r, "column")) read_expect(r, "row");
 }
 
+static void hint(Reader *r, Kernel *k) {
+  Hint h = {read_string(r), 0};
+  h.value = read_int(r, 0, HINT_MOST);
+  vec_push(r->arena, &k->hints, h);
+}
+
 static void blocks(Reader *r, Kernel *k) {
   read_expect(r, "[");
   for (int i = 0; i < 3; i++) {
@@ -176,6 +182,8 @@ static void kernel_items(Reader *r, Kernel *k) {
       k->teams = (int)read_int(r, 2, 8);
     } else if (read_accept(r, "raster")) {
       raster(r, k);
+    } else if (read_accept(r, "hint")) {
+      hint(r, k);
     } else if (read_accept(r, "smem")) {
       k->smem_bytes = read_int(r, 0, INT32_MAX);
     } else if (read_accept(r, "cluster")) {

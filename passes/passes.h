@@ -23,7 +23,8 @@ typedef struct {
 // Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a
 // failure there dies.
 bool passes_run(Program *p, PassCtx *c);
-// The value of -fNAME (or `otherwise` when not given); -fno-NAME is 0.
-int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise);
+// The value of -fNAME, else of the kernel's hint, else `otherwise`; -fno-NAME is 0. k: NULL is
+// fine.
+int64_t pass_flag(const PassCtx *c, const Kernel *k, const char *name, int64_t otherwise);
 
 #endif

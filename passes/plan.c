@@ -134,7 +134,8 @@ static void plan_stmt(void *ctx, Stmt *s) {
   if (s->u.op.op != OP_COPY) return;
   plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
-  if (pass_flag(p->c, "tma-store", 1) && !plan_tma_store_why(p->c, p->facts, p->kernel, s))
+  if (pass_flag(p->c, p->kernel, "tma-store", 1) &&
+      !plan_tma_store_why(p->c, p->facts, p->kernel, s))
     plan_copy(p->c->plan, s)->store = true;
   if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
   if (dst->buf->scope == SC_FRAGMENT) plan_tile(p, src, false);

@@ -97,8 +97,8 @@ const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at) {
   return why_in_order(&t, t.body->u.block.data[at]);
 }
 
-static int depth_asked(PassCtx *c, Facts *f, const Stmt *loop) {
-  int64_t stages = pass_flag(c, "stages", loop->u.loop.num_stages), trips;
+static int depth_asked(PassCtx *c, const Kernel *k, Facts *f, const Stmt *loop) {
+  int64_t stages = pass_flag(c, k, "stages", loop->u.loop.num_stages), trips;
   if (loop->u.loop.num_stages == 0 || loop->u.loop.cond) stages = 0;
   Expr *extent = facts_simplify(f, loop->u.loop.extent[0]);
   if (ex_const(extent, &trips) && trips < stages) stages = trips < 1 ? 1 : trips;
@@ -134,7 +134,7 @@ static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int 
 
 void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop) {
   PlanLoop *plan = NEW(c->arena, PlanLoop);
-  plan->stages = depth_asked(c, f, loop);
+  plan->stages = depth_asked(c, k, f, loop);
   plan_set(c->plan, loop, plan);
   loop->u.loop.body = walk_block(c->arena, loop->u.loop.body);
   Expr *cond;

@@ -193,7 +193,7 @@ static void plan_ahead(void *ctx, Stmt *s) {
   Stmt *gemm = only_gemm(r, s, plan);
   int64_t trips;
   bool few = ex_const(s->u.loop.extent[0], &trips) && trips <= SHORT_LOOP;
-  if (!gemm || !pass_flag(r->c, "wgmma-ahead", few || r->kernel->threads <= 128)) return;
+  if (!gemm || !pass_flag(r->c, r->kernel, "wgmma-ahead", few || r->kernel->threads <= 128)) return;
   plan->ahead = gemm;
   plan_gemm(r->c->plan, gemm)->flies = true;
 }
@@ -257,7 +257,7 @@ static bool fill_depths(Roles *r, int teams) {
   int64_t fits = (r->c->target->max_smem_block - d.other * teams - 1024) / d.stage;
   if (fits > DEPTH_MOST) fits = DEPTH_MOST;
   if (teams > 1 && fits < 2) return false;
-  if (!pass_flag(r->c, "stages", 0) && fits > d.loop->depth) d.loop->depth = (int)fits;
+  if (!pass_flag(r->c, r->kernel, "stages", 0) && fits > d.loop->depth) d.loop->depth = (int)fits;
   return fits >= d.loop->depth;
 }
 
@@ -310,7 +310,7 @@ static int plan_teams(Roles *r) {
   Kernel *k = r->kernel;
   Pair p = {.r = r};
   st_walk(k->body, check_pair, &p);
-  bool wanted = pass_flag(r->c, "ping-pong", p.ahead && k->threads <= 128);
+  bool wanted = pass_flag(r->c, r->kernel, "ping-pong", p.ahead && k->threads <= 128);
   if (!wanted || p.no || r->loops != 1) return 1;
   if (k->threads * TEAMS + 128 > r->c->target->max_threads) return 1;
   if (!thrift_persistent(r->c, r->program, k)) return 1;

@@ -82,5 +82,5 @@ static void find(void *ctx, Stmt *s) {
 
 void plan_slabs(PassCtx *c, Kernel *k) {
   Slabs x = {c, k};
-  if (pass_flag(c, "slabs", 1)) st_walk(k->body, find, &x);
+  if (pass_flag(c, k, "slabs", 1)) st_walk(k->body, find, &x);
 }

@@ -84,7 +84,7 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   const Region *a = arg[0].region, *b = arg[1].region;
   bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
   int groups = k->threads / WARPGROUP, bits = dt_bits(a->buf->dtype);
-  if (!c->target->bulk || !pass_flag(c, "wgmma", 1) || k->threads % WARPGROUP) return;
+  if (!c->target->bulk || !pass_flag(c, k, "wgmma", 1) || k->threads % WARPGROUP) return;
   if (!types(a->buf->dtype, b->buf->dtype, g->c) || g->K % (256 / bits)) return;
   if (bits != 16 && (!tb || (ta && a->buf->scope == SC_SHARED))) return; // K-major only
   int wm = groups;

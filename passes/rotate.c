@@ -294,17 +294,17 @@ static int64_t blocks_per_sm(const PassCtx *c, const Kernel *k, Stmt *loop) {
 // Where several blocks share an SM, they hide each other's waits, and the registers that live on
 // across the back edge buy nothing.
 static bool wanted(const PassCtx *c, const Kernel *k, Stmt *loop) {
-  int64_t forced = pass_flag(c, "rotate", -1);
+  int64_t forced = pass_flag(c, k, "rotate", -1);
   return forced >= 0 ? forced != 0 : blocks_per_sm(c, k, loop) <= 1;
 }
 
 // Does a thread have registers for what the last products of an iteration use and, at the same
 // time, what the next one's first loads fill?
-static bool holds(const PassCtx *c, const Rotation *r) {
+static bool holds(const PassCtx *c, const Kernel *k, const Rotation *r) {
   Used u = {.arena = c->arena};
   for (int i = 0; i < r->head.len; i++) st_walk(r->head.data[i], use_stmt, &u);
   for (int i = 0; i < r->tail.len; i++) st_walk(r->tail.data[i], use_stmt, &u);
-  return pass_flag(c, "rotate", 0) || registers(&u) <= c->target->max_regs_per_thread;
+  return pass_flag(c, k, "rotate", 0) || registers(&u) <= c->target->max_regs_per_thread;
 }
 
 /* the walk */
@@ -334,7 +334,7 @@ static Stmt *rotate_loop(Walk *w, Stmt *s) {
                 .wait = s->u.loop.body->u.block.data[0]};
   int mark = facts_mark(w->facts);
   facts_push_loop(w->facts, r.m.k, s->u.loop.min[0], s->u.loop.extent[0]);
-  bool found = find_head(&r) && find_tail(&r), ok = found && holds(w->c, &r);
+  bool found = find_head(&r) && find_tail(&r), ok = found && holds(w->c, w->kernel, &r);
   if (ok) sink_copies(&r);
   facts_pop(w->facts, mark);
   diag_remark(w->c->diags, s->span, "rotate", "%s",

@@ -29,9 +29,12 @@ static bool has_word(const char *list, const char *word) {
   return false;
 }
 
-int64_t pass_flag(const PassCtx *c, const char *name, int64_t otherwise) {
+int64_t pass_flag(const PassCtx *c, const Kernel *k, const char *name, int64_t otherwise) {
   const char *v = c->flags ? map_get(c->flags, name) : NULL;
-  return v ? strtoll(v, NULL, 10) : otherwise;
+  if (v) return strtoll(v, NULL, 10);
+  for (int i = 0; k && i < k->hints.len; i++)
+    if (!strcmp(k->hints.data[i].name, name)) return k->hints.data[i].value;
+  return otherwise;
 }
 
 // What holds at a point of the pipeline: a comma-separated list of properties.

@@ -30,7 +30,7 @@ static Saving *saving(const PassCtx *c, const Program *p, const Kernel *k) {
 
 static bool allowed(const PassCtx *c, const Program *p, const Kernel *k, const char *flag, int up) {
   const Saving *s = saving(c, p, k);
-  return pass_flag(c, flag, 1) && (!s || s->given_up < up);
+  return pass_flag(c, k, flag, 1) && (!s || s->given_up < up);
 }
 
 bool thrift_persistent(const PassCtx *c, const Program *p, const Kernel *k) {
@@ -44,8 +44,8 @@ bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k) {
 bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes) {
   Saving *s = saving(c, p, k);
   if (!s || k->level != LEVEL_THREAD || k->launch_threads <= k->threads) return false;
-  bool persistent = k->workers && pass_flag(c, "persistent", 0) == 0;
-  if (!persistent && pass_flag(c, "warp-specialize", 0)) return false;
+  bool persistent = k->workers && pass_flag(c, k, "persistent", 0) == 0;
+  if (!persistent && pass_flag(c, k, "warp-specialize", 0)) return false;
   *s = (Saving){persistent ? PERSISTENCE : PRODUCER, bytes};
   c->thrift->again = true;
   return true;

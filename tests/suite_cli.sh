@@ -530,6 +530,27 @@ assert d["tensors"][0] == {"name": "A", "shape": [128, 64]}, d
 assert d["outputs"][0]["result"] == "passed", d' || fail "run JSON"
   "$TLC" samples/gemm.tl --emit=manifest -o - | python3 -m json.tool > /dev/null || fail manifest
 }
+case_hints() { # T.Kernel(NAME=VALUE) is -fNAME=VALUE for that kernel, and the flag wins
+  ir() { "$TLC" --emit=ir --arch=sm_90a -o - "$@" | grep -vE '^( *hint|program) '; }
+  sed 's/threads=thread_num/&, HINT/' samples/gemm_nt.tl > "$D/hint.tl"
+  ir samples/gemm_nt.tl > "$D/plain"
+  for p in stages=2/stages=2 persistent=False/no-persistent warp_specialize=False/no-warp-specialize \
+    wgmma=False/no-wgmma wgmma_ahead=True/wgmma-ahead tma_store=False/no-tma-store slabs=False/no-slabs; do
+    sed "s/HINT/${p%/*}/" "$D/hint.tl" > "$D/gemm_nt.tl"
+    ir "$D/gemm_nt.tl" > "$D/hint" && ir samples/gemm_nt.tl "-f${p#*/}" > "$D/flag" || fail "$p"
+    cmp -s "$D/hint" "$D/flag" || fail "T.Kernel(${p%/*}) is not -f${p#*/}"
+    cmp -s "$D/hint" "$D/plain" && fail "T.Kernel(${p%/*}) changes nothing"
+    flag=${p#*/}
+    case $flag in no-*) flag=${flag#no-} ;; stages=2) flag=stages=1 ;; *) flag=no-$flag ;; esac
+    ir samples/gemm_nt.tl "-f$flag" > "$D/flag"
+    ir "$D/gemm_nt.tl" "-f$flag" | cmp -s - "$D/flag" || fail "-f$flag does not win over T.Kernel(${p%/*})"
+  done
+  sed 's/HINT/persistent=None/' "$D/hint.tl" > "$D/gemm_nt.tl"
+  ir "$D/gemm_nt.tl" | cmp -s - "$D/plain" || fail "None is a hint"
+  sed 's/HINT/min_blocks=2/' "$D/hint.tl" > "$D/gemm_nt.tl"
+  "$TLC" "$D/gemm_nt.tl" -o - | grep -q '__launch_bounds__(256, 2)' || fail "T.Kernel(min_blocks=2)"
+  "$TLC" "$D/gemm_nt.tl" -fmin-blocks=0 -o - | grep -q '__launch_bounds__(256)' || fail "-fmin-blocks does not win"
+}
 
 case $1 in
   list) declare -F | sed -n 's/^declare -f case_//p' ;;

@@ -425,6 +425,34 @@ START_TEST(recovery) {
 }
 END_TEST
 
+// Every decision that a flag takes, T.Kernel's words take too.
+START_TEST(hints) {
+  static const char *const flags[] = {
+#define FLAG(name, value, meaning) name,
+#include "passes/flags.def"
+#undef FLAG
+  };
+  for (size_t i = 0; i < LEN(flags); i++) {
+    Run *r = start();
+    char *word = arena_str(r->arena, flags[i]);
+    for (char *p = word; *p; p++)
+      if (*p == '-') *p = '_';
+    compile(r, "hint.tl",
+            arena_printf(r->arena,
+                         "import tilelang.language as T\n@T.prim_func\n"
+                         "def f(A: T.Tensor((64,), T.float32)):\n"
+                         "    with T.Kernel(1, threads=32, %s=1):\n        A[0] = 1\n",
+                         word));
+    ck_assert_msg(r->ok, "T.Kernel does not take %s", word);
+    const Kernel *k = r->result.programs.data[0]->kernels.data[0];
+    ck_assert_int_eq(k->hints.len, 1);
+    ck_assert_str_eq(k->hints.data[0].name, flags[i]);
+    ck_assert_int_eq(k->hints.data[0].value, 1);
+    finish(r);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("eval");
   TCase *t = tcase_create("eval");
@@ -438,6 +466,7 @@ int main(void) {
   tcase_add_test(t, bindings);
   tcase_add_test(t, wanting_all);
   tcase_add_test(t, spaces);
+  tcase_add_test(t, hints);
   tcase_add_test(t, eager);
   tcase_add_test(t, entries);
   tcase_add_test(t, closure_is_fixed_at_decoration);

@@ -140,6 +140,11 @@ static bool same_kernel(const Kernel *x, const Kernel *y) {
   for (int i = 0; i < x->buffers.len; i++) {
     if (!same_buffer(x->buffers.data[i], y->buffers.data[i])) return false;
   }
+  if (x->hints.len != y->hints.len) return false;
+  for (int i = 0; i < x->hints.len; i++) {
+    const Hint *h = &x->hints.data[i], *g = &y->hints.data[i];
+    if (!same_text(h->name, g->name) || h->value != g->value) return false;
+  }
   return same_text(x->name, y->name) && x->threads == y->threads && x->level == y->level &&
          x->raster_panel == y->raster_panel && x->raster_column == y->raster_column &&
          x->smem_bytes == y->smem_bytes && same_stmt(x->body, y->body);
@@ -312,6 +317,8 @@ static const char *sample =
   "  threads 128\n"
   "  block [bx, _, _]\n"
   "  thread tx\n"
+  "  hint \"stages\" 3\n"
+  "  hint \"ping-pong\" 0\n"
   "  raster 10 column\n"
   "  shared A_s : float16 [128, 64]\n"
   "  fragment acc : float32 [128, 64]\n"
