@@ -32,15 +32,18 @@ static Buffer *run_of(Val v) {
   return NULL;
 }
 
+// The dimension that a run of elements is in.
+static int run_dim(const Region *r) {
+  int d = r->n - 1;
+  for (int i = 0; i < r->n; i++)
+    if (!ex_is(r->extent[i], 1)) d = i;
+  return d;
+}
+
 static Expr *element(Ev *ev, const Region *r, Expr *i) {
   Expr **idx = arena_copy(ev->arena, r->min, sizeof *idx * (size_t)r->n);
-  for (int d = r->n - 1; d >= 0; d--) {
-    if (d > 0 && ex_is(r->extent[d], 1) && d != r->n - 1) continue;
-    if (!ex_is(r->extent[d], 1) || d == r->n - 1) {
-      idx[d] = ex_add(ev->arena, idx[d], i);
-      break;
-    }
-  }
+  int d = run_dim(r);
+  idx[d] = ex_add(ev->arena, idx[d], i);
   return ex_load(ev->arena, r->buf, idx, r->n);
 }
 
@@ -78,8 +81,14 @@ bool ev_store_run(Ev *ev, Region *to, Val v, Span at) {
   return true;
 }
 
+static Region *from_start(Ev *ev, const Region *r, int64_t n) {
+  Expr **extent = NEWN(ev->arena, Expr *, r->n);
+  for (int d = 0; d < r->n; d++) extent[d] = ex_index(ev->arena, d == r->n - 1 ? n : 1);
+  return region_new(ev->arena, r->buf, r->min, extent);
+}
+
 void ev_copy_run(Ev *ev, Region *to, Region *from, int64_t n, Expr *pred, Span at) {
-  ev_emit(ev, move(ev, to, from, n, pred, at));
+  ev_emit(ev, move(ev, from_start(ev, to, n), from_start(ev, from, n), n, pred, at));
 }
 
 /* ------------------------------------------------------------------ loads and stores by bits */
@@ -97,7 +106,7 @@ static Region *memory_side(Ev *ev, Call *c, int bits) {
     for (int d = 0; d < s.n; d++) s.extent[d] = ex_index(ev->arena, d == s.n - 1 && n ? n : 1);
   }
   Region *r = side_region(ev, &s, c->at[0]);
-  int64_t have = run_length(r);
+  int64_t have = run_dim(r) == r->n - 1 ? run_length(r) : -1;
   if (have * each != bits)
     ev_fail(ev, DIAG_RUN_BITS, c->at[0], c->fn->name, bits,
             have < 0 ? "of another shape" : arena_printf(ev->arena, "of %lld", (long long)have),

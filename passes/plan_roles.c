@@ -198,6 +198,15 @@ static void plan_ahead(void *ctx, Stmt *s) {
   plan_gemm(r->c->plan, gemm)->flies = true;
 }
 
+// A slot is released when the next one's products are issued: of one slot there is no next.
+static void drop_ahead(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  if (!plan || !plan->ahead || plan->depth > 1) return;
+  plan_gemm(r->c->plan, plan->ahead)->flies = false;
+  plan->ahead = NULL;
+}
+
 /* depths: as many stages as shared memory holds */
 
 enum { DEPTH_MOST = 8 };
@@ -342,6 +351,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   PlanRoles *roles = NEW(c->arena, PlanRoles);
   roles->teams = plan_teams(&r);
   if (roles->teams == 1) fill_depths(&r, 1);
+  st_walk(k->body, drop_ahead, &r);
   roles->producer_regs = producer_regs(k->threads * roles->teams);
   roles->consumer_regs = plan_consumer_regs(c->target, k->threads * roles->teams);
   plan_set(c->plan, k, roles);
