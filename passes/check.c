@@ -268,7 +268,7 @@ void pass_check(Program *p, PassCtx *c) {
                .kernel = kernel,
                .c = c,
                .facts = facts_new(c->arena, p, kernel),
-               .uniform = uniform_new(c->arena, p, kernel)};
+               .uniform = uniform_new(c->arena, kernel)};
     if (!check_lowered(&k)) continue;
     start_whole(&k);
     check_launch(&k);

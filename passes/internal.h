@@ -56,11 +56,13 @@ typedef struct Uniform Uniform;
 // the kernel can reach is varying; shared loads at a uniform index are uniform (the sync pass
 // orders them), and so are loads of global tensors that the kernel does not write, and of
 // fragments, which are tiles of the block.
-Uniform *uniform_new(Arena *a, const Program *p, Kernel *k);
+Uniform *uniform_new(Arena *a, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
 // The same by digits of the thread's number, which the kernel's own `thread // c` and `thread % c`
 // cut it into: a bit for each on which x may depend.
 uint32_t uniform_digits(const Uniform *u, const Expr *x);
+// Takes in a statement that a pass made of the kernel's: its variables are new.
+void uniform_add(Uniform *u, Stmt *s);
 // Are the digits beside these zero? So for one of the threads that differ in them only. NULL: there
 // are none beside these.
 Expr *uniform_first(const Uniform *u, Expr *thread, uint32_t digits);

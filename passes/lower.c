@@ -318,7 +318,7 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
   l.forms.len = l.forms.cap = globals->forms.len;
   l.widths = globals->widths;
   l.facts = facts_new(c->arena, p, k);
-  l.uniform = uniform_new(c->arena, p, k);
+  l.uniform = uniform_new(c->arena, k);
   l.thread = ex_var(c->arena, k->thread);
   for (int i = 0; i < k->buffers.len; i++) {
     keep_form(&l, k->buffers.data[i]);

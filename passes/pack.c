@@ -267,7 +267,7 @@ void pass_pack(Program *prog, PassCtx *c) {
     add_tiles(&p, k);
     if (!p.packed.len || diag_errors(c->diags)) continue;
     p.facts = facts_new(c->arena, prog, k); // what the launcher checks
-    p.uniform = uniform_new(c->arena, prog, k);
+    p.uniform = uniform_new(c->arena, k);
     k->body = walk_block(c->arena, pack_stmt(&p, k->body));
   }
 }

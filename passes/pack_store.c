@@ -110,14 +110,14 @@ static int choose(Pack *p, Stmt *s) {
 
 typedef struct {
   Pack *p;
-  const Stmt *loop;
+  const Stmt *loop, *body; // body: as it was
   Var *v, *half;
   VEC(Var *) low; // by statement of the body: what it stores in the low half
 } Step;
 
 static Stmt *body_of(Step *x, int q) {
   Arena *a = x->p->arena;
-  Stmt *body = walk_block(a, walk_clone(a, x->loop->u.loop.body, NULL));
+  Stmt *body = walk_block(a, walk_clone(a, x->body, NULL));
   Subst sub = {.arena = a};
   Expr *twice = ex_mul(a, ex_var(a, x->half), ex_index(a, 2));
   subst_add(&sub, x->v, ex_add(a, twice, ex_index(a, q)));
@@ -130,8 +130,7 @@ static bool joins(Step *x, Stmt *s) {
   if (s->kind != ST_STORE || !neighbours(x->p, s, x->half, 2)) return false;
   LoopKind kind = x->loop->u.loop.loop;
   if (kind == LOOP_PARALLEL || kind == LOOP_VECTORIZED) return true;
-  const Stmt *body = x->loop->u.loop.body;
-  bool alone = body->kind != ST_BLOCK || body->u.block.len == 1;
+  bool alone = x->body->kind != ST_BLOCK || x->body->u.block.len == 1;
   return alone && !walk_reads(x->p->arena, s, s->u.store.buf);
 }
 
@@ -168,14 +167,17 @@ bool pack_loop(Pack *p, Stmt *s) {
   if (d < 0) return false;
   Stmt *out = st_block(a, s->span);
   Var *v = s->u.loop.var[d];
-  Step x = {p, s, v, var_new(a, v->name, v->type, VAR_LOOP, v->span), {0}};
+  Step x = {p, s, s->u.loop.body, v, var_new(a, v->name, v->type, VAR_LOOP, v->span), {0}};
+  s->u.loop.var[d] = x.half;
   s->u.loop.min[d] = pack_half(p, s->u.loop.min[d]);
   s->u.loop.extent[d] = pack_half(p, s->u.loop.extent[d]);
   int mark = facts_mark(p->facts);
   facts_push_loop(p->facts, x.half, s->u.loop.min[d], s->u.loop.extent[d]);
   vec_push(a, &p->stepped, x.half);
-  for (int q = 0; q < 2; q++) {
-    Stmt *body = body_of(&x, q);
+  int errors = diag_errors(p->c->diags);
+  for (int q = 0; q < 2 && diag_errors(p->c->diags) == errors; q++) {
+    Stmt *body = s->u.loop.body = body_of(&x, q);
+    uniform_add(p->uniform, s);
     for (int i = 0, at = 0; i < body->u.block.len; i++) {
       Stmt *one = body->u.block.data[i];
       if (joins(&x, one)) {
@@ -190,7 +192,6 @@ bool pack_loop(Pack *p, Stmt *s) {
   }
   p->stepped.len--;
   facts_pop(p->facts, mark);
-  s->u.loop.var[d] = x.half;
   s->u.loop.body = inlined(a, out);
   s->u.loop.layout = NULL;
   s->u.loop.places = NULL;

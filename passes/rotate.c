@@ -377,7 +377,7 @@ static Stmt *visit(Walk *w, Stmt *s) {
 void pass_rotate(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
-    Walk w = {c, k, facts_new(c->arena, p, k), uniform_new(c->arena, p, k)};
+    Walk w = {c, k, facts_new(c->arena, p, k), uniform_new(c->arena, k)};
     k->body = walk_block(c->arena, visit(&w, k->body));
   }
 }

@@ -95,7 +95,7 @@ static const char *start_state(const Program *p) {
 }
 
 static bool skipped(const Pass *pass, const char *start) {
-  static const char *const late[] = {"smem", "sync", "tidy"};
+  static const char *const late[] = {"smem", "sync", "teams", "tidy"};
   if (!strcmp(start, "tile")) return false;
   for (size_t i = 0; i < LEN(late); i++)
     if (!strcmp(late[i], pass->name)) return false;

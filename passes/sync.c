@@ -60,7 +60,7 @@ bool sync_separate(Sync *s) {
     resume(s, to->path[child - 1], sync_index(to->path[child - 1], to->path[child]));
     if (at == n) sync_split_leaf(s);
     else if (!sync_split(s, d)) return false;
-    s->uniform = uniform_new(s->a, s->program, s->kernel);
+    s->uniform = uniform_new(s->a, s->kernel);
     return true;
   }
   if (to->path[at - 1]->kind != ST_BLOCK) at++; // a condition or bound against what is under it

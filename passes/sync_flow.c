@@ -569,7 +569,7 @@ static void note_wait(void *ctx, Stmt *x) {
 
 bool sync_run(Sync *s) {
   s->facts = facts_new(s->a, s->program, s->kernel);
-  s->uniform = uniform_new(s->a, s->program, s->kernel);
+  s->uniform = uniform_new(s->a, s->kernel);
   st_walk(s->kernel->body, note_wait, s);
   visit(s, s->kernel->body);
   return !s->failed;

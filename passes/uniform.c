@@ -1,6 +1,7 @@
 // Which expressions have one value for all threads of a block, or for all that differ in some
-// digits of their number only: a fixpoint over what the thread index, per-thread arrays and control
-// that depends on them can reach. SPDX-License-Identifier: MIT
+// digits of their number only: a fixpoint over what the thread index, per-thread arrays and
+// control that depends on them can reach.
+// SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
 enum { MAX_CUTS = 16 };
@@ -17,10 +18,9 @@ typedef struct {
 
 struct Uniform {
   Arena *arena;
-  const Program *program;
   Kernel *kernel;
-  int64_t
-      cut[MAX_CUTS]; // digit i of a thread's number: (number // cut[i]) % (cut[i + 1] // cut[i])
+  // Digit i of a thread's number is (number // cut[i]) % (cut[i + 1] // cut[i]).
+  int64_t cut[MAX_CUTS];
   int cuts;
   VEC(VaryingVar) vars; // loop and let variables
   VEC(VaryingBuf) bufs; // local and fragment buffers; global buffers the kernel writes
@@ -260,16 +260,19 @@ static void cut_stmt(void *ctx, Stmt *s) {
   add_cut(u, s->u.op.arg[3].i * s->u.op.arg[4].i);
 }
 
-Uniform *uniform_new(Arena *a, const Program *p, Kernel *k) {
+void uniform_add(Uniform *u, Stmt *s) {
+  do {
+    u->changed = false;
+    visit(u, s);
+  } while (u->changed);
+}
+
+Uniform *uniform_new(Arena *a, Kernel *k) {
   Uniform *u = NEW(a, Uniform);
   u->arena = a;
-  u->program = p;
   u->kernel = k;
   u->cut[u->cuts++] = 1;
   st_walk(k->body, cut_stmt, u);
-  do {
-    u->changed = false;
-    visit(u, k->body);
-  } while (u->changed);
+  uniform_add(u, k->body);
   return u;
 }
