@@ -48,7 +48,8 @@ class Kernel:
                    "--manifest", manifest], build.Refused)
         with open(manifest, encoding="utf-8") as f:
             self.manifest = json.load(f)["kernels"][0]
-        library = build.ctypes.CDLL(build.compile_cuda(cu, arch))
+        self.device = settings.device()
+        library = build.ctypes.CDLL(build.compile_host(cu) if self.device == "cpu" else build.compile_cuda(cu, arch))
         torch.manual_seed(1)
         given = {name: value for name, _, _, value in ask["given"]}
         self.tensors = {p["name"]: self.tensor(p, given, launch) for p in self.manifest["params"]}
@@ -57,20 +58,22 @@ class Kernel:
         if self.space is not None:
             args.append(build.ctypes.c_void_p(self.space.data_ptr()))
         function = getattr(library, self.manifest["symbol"])
+        check = getattr(library, self.manifest["symbol"] + "_check")
 
         def call():
             status = function(*args, launch.stream())
             if status:
-                raise RuntimeError(f"{self.manifest['symbol']} returned CUDA error {status}")
+                said = build.ctypes.create_string_buffer(512)
+                check(*args, said, build.ctypes.c_size_t(len(said)))
+                raise RuntimeError(f"{self.manifest['symbol']} returned CUDA error {status}: {said.value.decode()}")
 
         self.call = call
 
-    @staticmethod
-    def tensor(p, given, launch):
+    def tensor(self, p, given, launch):
         import torch
         if p["kind"] != "tensor" or any(not isinstance(d, int) for d in p["shape"]):
             raise RuntimeError("peers run beside kernels of tensors with known sizes only")
-        t = launch.make(p, {}, types.SimpleNamespace(device="cuda"))
+        t = launch.make(p, {}, types.SimpleNamespace(device=self.device))
         if p["accumulates"]:
             return t
         if p["name"] in given:
@@ -78,8 +81,8 @@ class Kernel:
         if p["role"] == "out":
             return t.fill_(float("nan")) if t.is_floating_point() else t
         if not t.is_floating_point():
-            return t.copy_(torch.randint(-128, 128, t.shape, device="cuda"))
-        return t.normal_() if t.element_size() > 1 else t.copy_(torch.randn(t.shape, device="cuda"))
+            return t.copy_(torch.randint(-128, 128, t.shape, device=self.device))
+        return t.normal_() if t.element_size() > 1 else t.copy_(torch.randn(t.shape, device=self.device))
 
     def outputs(self):
         return [self.tensors[p["name"]] for p in self.manifest["params"] if p["role"] != "in"]

@@ -221,9 +221,13 @@ static int fill_tensor(RunData *d, const Options *o, int i) {
     buf_free(&err);
     return s == RT_OK ? EXIT_OK : EXIT_USAGE;
   }
+  // Bytes of a timed product are to be as random as its speed is to be true; wider integers are
+  // indices or lengths.
+  bool bits = o->mode == MODE_BENCH && rt_type_bits(a->type) <= 8 && !rt_type_is_float(a->type);
   RtFill how = p->role == ROLE_OUT     ? RT_POISON
                : p->role == ROLE_INOUT ? RT_ZEROS
                : o->integers           ? RT_INTEGERS
+               : bits                  ? RT_BITS
                                        : RT_NORMAL;
   int64_t count = a->rank < 0 ? 0 : rt_count(a);
   if (p->buf->strides) count = span_elements(d, p->buf);

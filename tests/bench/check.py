@@ -143,7 +143,37 @@ def real_table():
         assert done.returncode == 0, f"{row.key}\n{done.stderr}"
 
 
+def medians():
+    """Of n values, which ones hold the median with 95 % confidence: the rows of tests/unit/test_runtime.c."""
+    import contenders
+    for n, middle, low, high in ((15, 8, 4, 12), (7, 4, 1, 7), (6, 3.5, 1, 6), (9, 5, 2, 8), (1, 1, 1, 1), (2, 1.5, 1, 2)):
+        assert contenders.median(list(range(n, 0, -1))) == (middle, [low, high]), n
+
+
+def tilelang():
+    """Its search: once a size, kept on disk, gone on with; the ten best of both sizes compete."""
+    import fake_tilelang
+    import tilelang_peer
+    log, ranks = [], os.path.join(D, "ranks.json")
+    fake_tilelang.install(log)
+    ask = {"file": os.path.join(TOP, "samples", "gemm_nt.tl"), "bindings": "M=8,N=8,K=4096", "ranks": ranks}
+    kernel = type("Kernel", (), {"tensors": {"A": "a", "B": "b"}})
+    tilelang_peer.MOST_S = 1e-9  # no part is begun
+    assert tilelang_peer.peers(ask, None) == (None, [("TileLang 0", None, "its search at K=256 is at 0 of 288: run again")])
+    tilelang_peer.MOST_S = 100
+    got, listed = tilelang_peer.peers(ask, lambda _: kernel)
+    parts = [32] * 9  # of 3 * 3 * 2 * 4 * 2 * 2 configurations
+    assert log[:18] == parts * 2 and log[18] == 20 and log[19:] == [1], log
+    assert got is kernel and listed[0][0] == "TileLang 0"
+    config, a, b = listed[0][1]()
+    assert (a, b) == ("a", "b") and config["block_M"] == 128 and config["K"] == 4096, config
+    assert (config["block_N"], config["num_stages"], config["block_K"]) == (256, 0, 32), config
+    log.clear()
+    tilelang_peer.peers({**ask, "bindings": "M=8,N=8,K=512"}, lambda _: kernel)
+    assert len(log) == 2, "a second size searches again"
+
+
 with open(os.path.join(D, "table.txt"), "w", encoding="utf-8") as out:
     out.write(TABLE)
-for check in (in_pieces, goes_on, pictures, documents, refused, real_table):
+for check in (in_pieces, goes_on, pictures, documents, refused, real_table, medians, tilelang):
     check()

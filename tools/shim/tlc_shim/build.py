@@ -12,7 +12,7 @@ import subprocess
 from . import launch, nested, settings
 from .values import Unsayable, text
 
-HOST = ("host_types.h", "host.h", "host_ops.h")
+HOST = ("host_types.h", "host.h", "host_ops.h", "host_warp.h")
 
 
 class Refused(RuntimeError):
