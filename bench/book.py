@@ -7,7 +7,7 @@ import re
 import sys
 
 FORMAT = "tlc bench 1"
-METHOD = ("N(0,1) inputs; results checked first; bursts of at least 10 launches or 10 ms after 2 warm-up launches, "
+METHOD = ("N(0,1) inputs, integers of 8 bits any bits; results checked first; bursts of at least 10 launches or 10 ms after 2 warm-up launches, "
           "0.3 s idle before each; contenders interleaved in one process on the same buffers; medians of 15 rounds; "
           "ratios are medians of the rounds' ratios, with 95 % intervals. cublasLt: the best of its first 8 heuristics "
           "with a 64 MiB workspace. copy: a copy within device memory that reads and writes as many bytes.")
