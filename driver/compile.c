@@ -95,6 +95,7 @@ static bool read_source(Job *j, const Options *o) {
   bool ok = ev_compile(&e, &r);
   if (!ok) tell_call(j, &e);
   for (int i = 0; i < r.files.len; i++) vec_push(j->arena, &j->read, r.files.data[i]);
+  for (int i = 0; i < r.missed.len; i++) vec_push(j->arena, &j->missed, r.missed.data[i]);
   for (int i = 0; ok && i < r.programs.len; i++) {
     Buf why = {0};
     if (!ir_verify(r.programs.data[i], &why))
@@ -140,9 +141,8 @@ static void unknown_target(const char *arch) {
 
 // Texts hold bodies for several targets; what runs, and IR, is of one.
 static void check_list(const Options *o) {
-  bool text = o->mode == MODE_EMIT &&
-              (o->emit == EMIT_CU || o->emit == EMIT_HEADER || o->emit == EMIT_MANIFEST ||
-               o->emit == EMIT_EXE);
+  bool text = o->mode == MODE_EMIT && (o->emit == EMIT_CU || o->emit == EMIT_HEADER ||
+                                       o->emit == EMIT_MANIFEST || o->emit == EMIT_EXE);
   if (text) return;
   fprintf(stderr, "tlc: --arch %s: a list is for --emit cu, header, manifest and exe; ", o->arch);
   fputs("name one target here\n", stderr);

@@ -76,10 +76,11 @@ typedef struct Job {
   const Target *target;         // of a list the oldest
   const Target *const *targets; // --arch's list, oldest first, NULL-terminated; NULL: target alone
   uint32_t file;
-  VEC(const char *) read; // every file read, for depfiles
-  VEC(Program *) tile;    // as evaluated
-  VEC(Program *) thread;  // after all passes; empty until lowered
-  VEC(uint64_t) hash;     // of each evaluated kernel
+  VEC(const char *) read;   // every file read, for depfiles
+  VEC(const char *) missed; // modules looked for where they are not
+  VEC(Program *) tile;      // as evaluated
+  VEC(Program *) thread;    // after all passes; empty until lowered
+  VEC(uint64_t) hash;       // of each evaluated kernel
   // Of a list of targets, for each program; both empty where there is one target.
   VEC(const Target *) of;
   VEC(const char *) api; // symbol of the launcher that chooses
@@ -87,7 +88,7 @@ typedef struct Job {
 
 // Opens the input and registers it. False with errno set.
 bool job_open(Job *j, const Options *o);
-const Target *job_newest_target(int sm); // that a GPU runs; sm: 10 * major + minor
+const Target *job_newest_target(int sm);   // that a GPU runs; sm: 10 * major + minor
 void job_target(Job *j, const Options *o); // finds --arch if that is still open, or ends the run
 EvOptions job_eval(const Job *j, const Options *o); // what the options say about evaluation
 // Source text (or .tir) to TILE-level programs. False when errors were reported.
@@ -114,9 +115,9 @@ int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit 
 
 /* configs.c, survey.c */
 
-int drv_configs(Job *j, const Options *o); // --list-configs
+int drv_configs(Job *j, const Options *o);  // --list-configs
 void drv_json_value(const char *s, Buf *b); // a value as -p takes it
-int drv_survey(const Options *o);          // --survey: the input is a folder
+int drv_survey(const Options *o);           // --survey: the input is a folder
 
 /* run.c */
 

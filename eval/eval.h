@@ -25,11 +25,11 @@ typedef struct {
   Arena *arena;
   Diags *diags; // its Sources hold the file, and get the modules that it imports
   uint32_t file;
-  const Target *target; // limits that errors speak of; NULL: sm_80
-  const Map *bindings;  // -p: name -> text (const char *); NULL: none
-  const Map *recorded;  // the same, for what they leave open; names that nothing has are fine
-  const char *entry;    // --entry: a function, or "all"; NULL: the only one
-  const char *name;     // --name: the C symbol; NULL: the outermost function's name
+  const Target *target;       // limits that errors speak of; NULL: sm_80
+  const Map *bindings;        // -p: name -> text (const char *); NULL: none
+  const Map *recorded;        // the same, for what they leave open; names that nothing has are fine
+  const char *entry;          // --entry: a function, or "all"; NULL: the only one
+  const char *name;           // --name: the C symbol; NULL: the outermost function's name
   const char *const *include; // -I, after the importing file's own folder
   int ninclude;
   // The best hints for a product, at most `most`; returns how many. NULL: there are none.
@@ -57,25 +57,26 @@ typedef struct {
 } EvConfig;
 
 typedef struct {
-  const char *name;  // as --entry takes it
-  Program *program;  // NULL when its evaluation failed
+  const char *name; // as --entry takes it
+  Program *program; // NULL when its evaluation failed
   VEC(EvParamInfo) params;
-  VEC(EvConfig) configs; // the declared tuning space, in order; empty without EvOptions.configs
+  VEC(EvConfig) configs;   // the declared tuning space, in order; empty without EvOptions.configs
   const char *rtol, *atol; // declared beside it; NULL: not
   const char *warmup, *rep, *timeout; // launches, launches (or milliseconds), seconds
   const char *mismatch; // share of elements that may be beyond rtol and atol; NULL: not declared
   // The reference program, a module: a tuple of its parameters' names, assignments, and at last the
   // result. NULL: none is declared, or it does more than that.
   const char *reference;
-  VEC(EvConfig) calls;   // what the file's own code calls it with; filled for EvOptions.list
+  VEC(EvConfig) calls;        // what the file's own code calls it with; filled for EvOptions.list
   VEC(const char *) operands; // names of the function's own parameters
   Span span;
 } EvEntry;
 
 typedef struct {
-  VEC(Program *) programs; // of the selected entries, in order of the file
-  VEC(EvEntry) entries;    // the selected entries
-  VEC(const char *) files; // imported files that were read, as opened
+  VEC(Program *) programs;  // of the selected entries, in order of the file
+  VEC(EvEntry) entries;     // the selected entries
+  VEC(const char *) files;  // imported files that were read, as opened
+  VEC(const char *) missed; // those that were looked for before, in vain
 } EvResult;
 
 // Parses and runs o->file. False when errors were reported; r then still holds what is known

@@ -8,9 +8,9 @@
 enum { MAX_MODULES = 200, MAX_FILE = 8 << 20 };
 
 static const Module own[] = {
-  {"T", NULL}, {"GemmWarpPolicy", NULL}, {"PassConfigKey", NULL}, {"tilelang", NULL},
-  {"math", NULL}, {"itertools", NULL}, {"functools", NULL}, {"operator", NULL}, {"tvm", NULL},
-  {"dataclasses", NULL}, {"enum", NULL}, {"argparse", NULL},
+    {"T", NULL},    {"GemmWarpPolicy", NULL}, {"PassConfigKey", NULL}, {"tilelang", NULL},
+    {"math", NULL}, {"itertools", NULL},      {"functools", NULL},     {"operator", NULL},
+    {"tvm", NULL},  {"dataclasses", NULL},    {"enum", NULL},          {"argparse", NULL},
 };
 
 // A module of tilelang's or tvm's of which eval/lib.def has a part.
@@ -82,8 +82,11 @@ static bool math_constant(const char *name, double *out) {
   static const struct {
     const char *name;
     double value;
-  } constants[] = {{"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586},
-                   {"inf", INFINITY},         {"nan", NAN}};
+  } constants[] = {{"pi", 3.141592653589793},
+                   {"e", 2.718281828459045},
+                   {"tau", 6.283185307179586},
+                   {"inf", INFINITY},
+                   {"nan", NAN}};
   for (size_t i = 0; i < LEN(constants); i++) {
     if (!strcmp(name, constants[i].name)) return *out = constants[i].value, true;
   }
@@ -144,7 +147,10 @@ static Module *load(Ev *ev, const char *path, const char *name, bool *is_new) {
   if (m) return m;
   size_t len;
   char *text = map_len(ev->modules) < MAX_MODULES ? file_read(ev->arena, path, &len) : NULL;
-  if (!text || len > MAX_FILE) return NULL;
+  if (!text || len > MAX_FILE) {
+    vec_push(ev->arena, &ev->result->missed, arena_str(ev->arena, path));
+    return NULL;
+  }
   m = NEW(ev->arena, Module);
   m->name = arena_str(ev->arena, name);
   m->env = env_new(ev, ev->builtins);

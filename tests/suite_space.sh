@@ -177,6 +177,38 @@ case_written() { # without a GPU, too
   rank samples/gemm_nt.tl --sweep K=1,2; same $? 2
 }
 
+case_compiled_once() { # what the compiler said is kept, by all that decides
+  mkdir -p "$D/a" "$D/b"
+  sed 's/^import tilelang$/import tilelang\nfrom depth import DEPTH/; s/num_stages=3,/num_stages=DEPTH,/' \
+    samples/gemm_nt.tl > "$D/a/g.tl"
+  echo 'DEPTH = 2' > "$D/b/depth.py"
+  stages() { # what the model says of the only legal one, and of why the other is pruned
+    rank "$D/a/g.tl" -I "$D/b" "${SIZES[@]}" --space block_K=32,0 --json "$@" || fail "$(cat "$D/err")"
+    json '[x["stages"] for x in live], c[1]["reason"].split(";")[0]'
+  }
+  same "$(stages)" "([2], 'a tile of shape (128, 0)')"
+  python3 - "$XDG_CACHE_HOME/tlc/tune.db" << 'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for key, value in db.execute("SELECT key, value FROM result").fetchall():
+    db.execute("UPDATE result SET value=? WHERE key=?", (value.replace(b"a tile of", b"o tile of"), key))
+db.commit()
+END
+  same "$(stages)" "([2], 'o tile of shape (128, 0)')" # the kept one
+  same "$(stages --no-cache)" "([2], 'a tile of shape (128, 0)')"
+  same "$(stages -fstages=4)" "([2], 'a tile of shape (128, 0)')"
+  same "$(stages -p K=1024)" "([2], 'a tile of shape (128, 0)')"
+  same "$(stages --gpu launch=9)" "([2], 'a tile of shape (128, 0)')"
+  echo 'DEPTH = 3' > "$D/b/depth.py"
+  same "$(stages)" "([3], 'a tile of shape (128, 0)')"
+  echo 'DEPTH = 4' > "$D/a/depth.py" # found before the other one
+  same "$(stages)" "([4], 'a tile of shape (128, 0)')"
+  rm "$D/a/depth.py"
+  echo 'DEPTH = 2' > "$D/b/depth.py"
+  same "$(stages)" "([2], 'a tile of shape (128, 0)')" # the last one compiled is the one kept
+  same "$(stages --clear-cache)" "([2], 'a tile of shape (128, 0)')"
+}
+
 case ${1-} in
   list) declare -F | sed -n 's/^declare -f case_//p' ;;
   run)

@@ -2,8 +2,10 @@
 // what it made. SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/runtime.h"
+#include "tuner/db.h"
 #include "tuner/internal.h"
 #include "tuner/pool.h"
 
@@ -11,6 +13,7 @@ enum { NVCC_SECONDS = 100 };
 
 typedef struct {
   TnCandidate *c;
+  TnHash key; // of what the assembler says
   RtPlan plan;
 } Item;
 
@@ -52,13 +55,37 @@ static char *log_of(Arena *a, const char *path) { return arena_printf(a, "%s.ptx
 static void model_again(const TnSpace *s, TnCandidate *c) {
   Arena *a = arena_new();
   TnCandidate copy = *c;
+  Buf inputs = {0};
   Job j;
-  if (tn_compile(a, s, &copy, &j)) c->model = copy.model;
+  bool known = tn_compiled_get(s->compiled, &copy);
+  if (!known && tn_compile(a, s, &copy, &j)) {
+    tn_compiled_inputs(&j, &inputs);
+    tn_compiled_put(s->compiled, &copy, buf_str(&inputs));
+    copy.model.bound = arena_str(s->arena, copy.model.bound);
+    known = true;
+  }
+  if (known) c->model = copy.model;
+  buf_free(&inputs);
   arena_free(a);
 }
 
-static void facts(const TnSpace *s, TnCandidate *c, const char *said) {
+// What decides about the assembler's words: the code and the assembler.
+static TnHash key_of(const TnSpace *s, const TnCandidate *c, const char *nvcc) {
+  struct stat st = {0};
+  TnKey k;
+  stat(nvcc, &st);
+  tn_key_begin(&k);
+  tn_key_add(&k, "assembled", c->sha, sizeof c->sha);
+  tn_key_text(&k, "target", s->target->name);
+  tn_key_text(&k, "nvcc", nvcc);
+  tn_key_add(&k, "size", &st.st_size, sizeof st.st_size);
+  tn_key_add(&k, "time", &st.st_mtim, sizeof st.st_mtim);
+  return tn_key_end(&k);
+}
+
+static void facts(const TnSpace *s, TnCandidate *c, const TnHash *key, const char *said) {
   tn_read_ptxas(said, &c->as);
+  if (c->as.registers >= 0) tn_db_put(s->db, key, (const char *)&c->as, sizeof c->as);
   if (c->as.registers >= 0) model_again(s, c);
 }
 
@@ -75,7 +102,7 @@ static void finish(TnSpace *s, Item *i, TnJobResult *r) {
   tn_end_text(r->end, r->code, NVCC_SECONDS, &end);
   if (rt_build_done(s->arena, &i->plan, good, &err) == RT_OK && good) {
     (void)file_write(log_of(s->arena, i->plan.path), buf_str(&r->said), r->said.len);
-    facts(s, i->c, buf_str(&r->said));
+    facts(s, i->c, &i->key, buf_str(&r->said));
   } else {
     failed(s->arena, i->c, good ? buf_str(&err) : buf_str(&end), buf_str(&r->said));
   }
@@ -84,22 +111,40 @@ static void finish(TnSpace *s, Item *i, TnJobResult *r) {
   buf_free(&r->said);
 }
 
+static bool recall(TnSpace *s, Item *i) {
+  Buf b = {0};
+  bool found = tn_db_get(s->db, &i->key, &b) && b.len == sizeof i->c->as;
+  if (found) memcpy(&i->c->as, b.data, b.len);
+  buf_free(&b);
+  if (found) model_again(s, i->c);
+  return found;
+}
+
 // Queues it, or answers at once from the cache. False when there is no nvcc.
 static bool begin(TnSpace *s, TnPool *pool, Item *i, int tag, bool *queued, Buf *err) {
   static const char *const flags[] = {"-Xptxas", "-v", NULL};
   TnCandidate *c = i->c;
+  *queued = false;
+  const char *nvcc = rt_nvcc(s->arena, err);
+  if (!nvcc) return false;
+  if (c->as.registers >= 0) return true;
+  i->key = key_of(s, c, nvcc);
+  if (recall(s, i)) return true;
+  Buf why = {0};
+  if (!tn_need_text(s, c, &why)) failed(s->arena, c, buf_str(&why), "");
+  buf_free(&why);
+  if (!c->text) return true;
   RtBuild b = {.name = c->symbol,
                .text = c->text,
                .len = c->len,
                .arch = s->target->name,
                .kind = RT_CUBIN,
                .flags = flags};
-  *queued = false;
   if (rt_build_plan(s->arena, &b, &i->plan, err) != RT_OK) return false;
   if (i->plan.path) {
     size_t n;
     const char *said = file_read(s->arena, log_of(s->arena, i->plan.path), &n);
-    if (said) facts(s, c, said);
+    if (said) facts(s, c, &i->key, said);
     return true;
   }
   TnCommand command = {.argv = i->plan.argv, .folder = i->plan.folder, .timeout = NVCC_SECONDS};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "tuner/db.h"
 #include "tuner/internal.h"
 
 Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c) {
@@ -58,9 +59,12 @@ const char *tn_code(const char *text) {
   return text;
 }
 
-static uint64_t hash_code(const char *text) {
-  const char *code = tn_code(text);
-  return hash_bytes(code, strlen(code), 0);
+static void hash_code(const char *text, uint8_t out[32]) {
+  TnKey k;
+  tn_key_begin(&k);
+  tn_key_text(&k, "code", tn_code(text));
+  TnHash h = tn_key_end(&k);
+  memcpy(out, h.bytes, sizeof h.bytes);
 }
 
 static void look(void *ctx, Stmt *s) {
@@ -120,10 +124,26 @@ bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
   c->symbol = arena_str(a, j->thread.data[0]->symbol);
   c->text = arena_str(a, buf_str(&text));
   c->len = text.len;
-  c->hash = hash_code(c->text);
+  hash_code(c->text, c->sha);
   buf_free(&text);
   note_shape(j, c);
   tn_model_job(s, j, c);
   c->state = TN_QUEUED;
   return true;
+}
+
+bool tn_need_text(const TnSpace *s, TnCandidate *c, Buf *why) {
+  if (c->text) return true;
+  Arena *a = arena_new();
+  TnCandidate again = *c;
+  Job j;
+  bool same = tn_compile(a, s, &again, &j) && !memcmp(again.sha, c->sha, sizeof c->sha);
+  if (same) {
+    c->text = arena_str(s->arena, again.text);
+    c->len = again.len;
+  } else {
+    buf_puts(why, "the program has changed since the search began");
+  }
+  arena_free(a);
+  return same;
 }

@@ -32,6 +32,25 @@ struct Options tn_options(Arena *a, const TnSpace *s, const TnCandidate *c);
 // Evaluates a candidate to tile IR. False: c has become TN_PRUNED.
 bool tn_front(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j, struct Options *o);
 bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c); // the estimate alone, into c->model.us
+// Fills `text` where it is not there. False, and why: the program has changed meanwhile.
+bool tn_need_text(const TnSpace *s, TnCandidate *c, Buf *why);
+
+/* compiled.c: what the compiler said of candidates, kept in the database by all that decides */
+
+// Of a candidate what the compiler and the model said, without its text. False: n is not its size.
+void tn_record_put(const TnCandidate *c, Buf *out);
+bool tn_record_take(Arena *a, const char *data, size_t n, TnCandidate *c);
+
+typedef struct TnCompiled TnCompiled;
+
+// For the candidates of one space. NULL: nothing is kept.
+TnCompiled *tn_compiled_new(const TnSpace *s);
+// What a candidate's result depends on: files read, with their hashes, and files looked for in
+// vain. Empty: it cannot be told.
+void tn_compiled_inputs(const struct Job *j, Buf *out);
+// The candidate as it was, without its text. False: it is to be compiled. NULL fine for t.
+bool tn_compiled_get(TnCompiled *t, TnCandidate *c);
+void tn_compiled_put(TnCompiled *t, const TnCandidate *c, const char *inputs);
 
 /* gemm.c */
 
@@ -75,7 +94,7 @@ void tn_model_job(const TnSpace *s, const struct Job *j, TnCandidate *c);
 
 // The space of a size (NULL: as -p says), compiled, duplicates marked. An exit status, after a
 // message where it is not 0.
-int tn_prepare(const struct Options *o, const TnBindings *sizes, TnSpace *s);
+int tn_prepare(const struct Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s);
 
 /* measure.c: --tune with a GPU; an exit status */
 

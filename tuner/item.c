@@ -6,7 +6,7 @@
 #include "tuner/search.h"
 
 // The version of what is done with a candidate: checks and timing. A change makes old results void.
-static const char method[] = "1";
+static const char method[] = "2";
 
 static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
   for (int i = 0; i < list->len; i++) {
@@ -26,7 +26,7 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c) {
   tn_key_begin(&k);
   tn_key_text(&k, "method", method);
   tn_key_text(&k, "tlc", tlc_version);
-  tn_key_text(&k, "code", tn_code(c->text));
+  tn_key_add(&k, "code", c->sha, sizeof c->sha);
   tn_key_text(&k, "gpu", s->w->gpu);
   tn_key_text(&k, "arch", s->w->arch);
   add_number(&k, "driver", s->w->driver);

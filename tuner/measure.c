@@ -23,7 +23,7 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
   Arena *a = w->arena;
   TnSpace *s = NEW(a, TnSpace);
   TnResult r = {.space = s, .swept = swept, .gpu = w->gpu, .found = {.best = -1}};
-  int status = tn_prepare(w->options, sizes, s);
+  int status = tn_prepare(w->options, sizes, w->db, s);
   if (!status) status = tn_search(w, s, &r.found);
   if (status) return status;
   if (w->options->json) {

@@ -103,10 +103,13 @@ int tn_write_winner(const TnResult *r, const char *path) {
   Arena *a = arena_new();
   Job j;
   TnCandidate again = *c; // with this output's name in its head
-  bool ok = tn_compile(a, r->space, &again, &j);
+  bool ok = tn_compile(a, r->space, &again, &j) && !memcmp(again.sha, c->sha, sizeof c->sha);
   int status = EXIT_OK;
-  if (!ok) die("the winner does not compile any more: %s", again.reason);
-  if (!strcmp(path, "-")) {
+  if (!ok) { // the file is another by now
+    fprintf(stderr, "tlc: %s has changed since the search began: nothing is written to %s\n",
+            r->space->options->input, path);
+    status = EXIT_WRONG_PROGRAM;
+  } else if (!strcmp(path, "-")) {
     fwrite(again.text, 1, again.len, stdout);
   } else if (file_write(path, again.text, again.len)) {
     fprintf(stderr, "tlc: cannot write %s: %s\n", path, strerror(errno));

@@ -2,6 +2,7 @@
 // it answers. Nothing in it waits for one thing alone.
 // SPDX-License-Identifier: MIT
 #include "tuner/search.h"
+#include "tuner/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,11 +28,11 @@ static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *te
 
 // The compiler's command for a candidate, or its result where the cache of builds has it.
 static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
-  TnProgram p;
+  TnProgram p = {0};
   Arena *a = arena_new();
   Buf text = {0};
   RtStatus r = RT_FAILED;
-  if (tn_program_open(&p, s->space, i->c, why)) {
+  if (tn_need_text(s->space, i->c, why) && tn_program_open(&p, s->space, i->c, why)) {
     RtSource source = tn_program_source(&p, a);
     source.build = (RtBuild){.name = source.symbol, .text = i->c->text, .len = i->c->len};
     rt_kernel_text(&source, &text);

@@ -74,12 +74,13 @@ static int find(TnSpace *s) {
   return EXIT_OK;
 }
 
-int tn_prepare(const Options *o, const TnBindings *sizes, TnSpace *s) {
+int tn_prepare(const Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s) {
   TnFigures *figures = NEW(o->arena, TnFigures);
   int status = tn_space(o->arena, o, sizes, s);
   if (status) return status;
   if (!tn_figures(s->target, o->tune.figures, figures)) return EXIT_USAGE;
   s->figures = figures;
+  s->db = db;
   status = find(s);
   if (status) return status;
   int *order = NEWN(o->arena, int, s->all.len + 1);
@@ -111,14 +112,9 @@ static int write_best(const Options *o, TnSpace *s, int best) {
 }
 
 // --no-run: by the model, and by what the assembler says of the best.
-static int rank(const Options *o) {
+static int rank(const Options *o, struct TnDb *db) {
   TnSpace s;
-  if (o->tune.sweep) {
-    fprintf(stderr, "tlc: --sweep measures: it does not go with --no-run\n");
-    return EXIT_USAGE;
-  }
-  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
-  int status = tn_prepare(o, NULL, &s);
+  int status = tn_prepare(o, NULL, db, &s);
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
@@ -134,4 +130,19 @@ static int rank(const Options *o) {
   return status ? status : write_best(o, &s, order[0]);
 }
 
-int tn_tune(const Options *o) { return o->tune.no_run ? rank(o) : tn_measure(o); }
+static int rank_only(const Options *o) {
+  if (o->tune.sweep) {
+    fprintf(stderr, "tlc: --sweep measures: it does not go with --no-run\n");
+    return EXIT_USAGE;
+  }
+  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
+  if (o->tune.clear_cache && tn_clear_cache())
+    fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
+  TnDb *db = NULL;
+  if (!o->tune.no_cache) db = tn_db_open(&(TnDbOptions){.limit = o->tune.cache_limit});
+  int status = rank(o, db);
+  tn_db_close(db);
+  return status;
+}
+
+int tn_tune(const Options *o) { return o->tune.no_run ? rank_only(o) : tn_measure(o); }

@@ -11,6 +11,7 @@
 
 struct Options; // driver/driver.h
 struct Job;
+struct TnDb; // tuner/db.h
 
 typedef VEC(EvBinding) TnBindings; // name -> text, as -p (or -f: a decimal number) takes it
 
@@ -82,15 +83,15 @@ typedef struct {
   const char *code;   // id of the diagnostic that refused it ("E410"); NULL
   int same_as;        // TN_DUPLICATE: id of the candidate that has the text; else -1
   const char *symbol; // C symbol of the launcher
-  const char *text;   // the .cu; NULL where pruned or a duplicate
+  uint8_t sha[32];    // SHA-256 of the code: of the text without what names file and parameters
+  const char *text;   // the .cu; NULL: pruned, a duplicate, or of the cache (tn_need_text)
   size_t len;
-  uint64_t hash; // of the text
-  int threads;   // of a block, producers included
-  int64_t smem;  // bytes of shared memory of a block
-  int stages;    // of the deepest pipelined loop
-  int tile[3];   // M, N and K of its largest product; 0: it has none
-  int warps[2];  // that share its rows, and its columns
-  int panel;     // of T.use_swizzle; 0: none
+  int threads;  // of a block, producers included
+  int64_t smem; // bytes of shared memory of a block
+  int stages;   // of the deepest pipelined loop
+  int tile[3];  // M, N and K of its largest product; 0: it has none
+  int warps[2]; // that share its rows, and its columns
+  int panel;    // of T.use_swizzle; 0: none
   TnAsm as;
   TnModel model;
   double median_us, mean_us, min_us;   // measured; 0: not
@@ -112,10 +113,12 @@ typedef struct {
   const char *from; // where the space is from: "@tilelang.autotune", a file's name, "--space"
   const char *rtol, *atol; // declared beside the space; NULL: none
   const char *warmup, *rep, *timeout, *mismatch;
-  const char *reference; // as EvEntry.reference
-  int locked;         // tuned parameters that -p fixed
-  const char *source; // text of the program instead of the options' file; NULL: that
-  bool quick;         // candidates get an estimate from their tiles alone, and no text
+  const char *reference;       // as EvEntry.reference
+  int locked;                  // tuned parameters that -p fixed
+  struct TnDb *db;             // results of the compiler are kept there; NULL: nowhere
+  struct TnCompiled *compiled; // those of this space; NULL: none are kept
+  const char *source;          // text of the program instead of the options' file; NULL: that
+  bool quick;                  // candidates get an estimate from their tiles alone, and no text
 } TnSpace;
 
 /* space.c: which candidates there are */

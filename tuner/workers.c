@@ -12,21 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tuner/db.h"
 #include "tuner/internal.h"
 
 enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120 };
 
-// What a worker says of a candidate; the texts follow.
+// What a worker says of a candidate; its record, its inputs and its text follow.
 typedef struct {
   bool started; // it begins with the candidate; nothing else is set
   int id;
-  TnState state;
-  uint64_t hash;
-  int threads, stages, tile[3], warps[2], panel;
-  int64_t smem;
-  TnModel model; // `bound` names a constant: workers are copies of this process
-  uint32_t reason, code, symbol, text; // bytes, with the final NUL; 0: NULL
-} Record;
+  uint32_t record, inputs, text; // bytes, the texts with their final NUL; 0: none
+} Head;
 
 typedef struct {
   pid_t pid;
@@ -41,7 +37,9 @@ typedef struct {
   int *next; // shared: the candidate that nobody has taken yet
   Worker worker[MAX_WORKERS];
   int done;
-  Map *texts; // hash -> candidate that has it
+  TnCompiled *kept;
+  bool *known; // candidates that the database had
+  Map *texts;  // hash -> candidate that has it
   void (*progress)(void *ctx, int done, int of);
   void *ctx;
 } Pool;
@@ -64,47 +62,39 @@ static void write_all(int fd, const void *data, size_t n) {
   }
 }
 
-static void put_text(Buf *b, const char *s, uint32_t *size) {
-  *size = s ? (uint32_t)strlen(s) + 1 : 0;
-  if (s) buf_add(b, s, *size);
+static void tell(int fd, const TnCandidate *c, const Job *j) {
+  Head h;
+  Buf record = {0}, inputs = {0};
+  memset(&h, 0, sizeof h);
+  tn_record_put(c, &record);
+  if (j) tn_compiled_inputs(j, &inputs);
+  buf_putc(&inputs, 0);
+  h.id = c->id;
+  h.record = (uint32_t)record.len;
+  h.inputs = (uint32_t)inputs.len;
+  h.text = c->text ? (uint32_t)c->len + 1 : 0;
+  write_all(fd, &h, sizeof h);
+  write_all(fd, record.data, record.len);
+  write_all(fd, inputs.data, inputs.len);
+  if (c->text) write_all(fd, c->text, h.text);
+  buf_free(&record);
+  buf_free(&inputs);
 }
 
-static void tell(int fd, const TnCandidate *c) {
-  Record r;
-  memset(&r, 0, sizeof r);
-  r.id = c->id;
-  r.state = c->state;
-  r.hash = c->hash;
-  r.threads = c->threads;
-  r.stages = c->stages;
-  memcpy(r.tile, c->tile, sizeof r.tile);
-  memcpy(r.warps, c->warps, sizeof r.warps);
-  r.panel = c->panel;
-  r.smem = c->smem;
-  r.model = c->model;
-  Buf texts = {0};
-  put_text(&texts, c->reason, &r.reason);
-  put_text(&texts, c->code, &r.code);
-  put_text(&texts, c->symbol, &r.symbol);
-  put_text(&texts, c->text, &r.text);
-  write_all(fd, &r, sizeof r);
-  write_all(fd, texts.data, texts.len);
-  buf_free(&texts);
-}
-
-NORETURN static void work(const TnSpace *s, int *next, int fd) {
+NORETURN static void work(const TnSpace *s, const bool *known, int *next, int fd) {
   for (int i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < s->all.len;) {
-    Record r;
-    memset(&r, 0, sizeof r);
-    r.started = true;
-    r.id = i;
-    write_all(fd, &r, sizeof r);
+    Head h;
+    if (known[i]) continue;
+    memset(&h, 0, sizeof h);
+    h.started = true;
+    h.id = i;
+    write_all(fd, &h, sizeof h);
     Arena *a = arena_new();
     TnCandidate c = s->all.data[i];
     Job j;
     if (s->quick) (void)tn_quick(a, s, &c);
     else (void)tn_compile(a, s, &c, &j);
-    tell(fd, &c);
+    tell(fd, &c, s->quick ? NULL : &j);
     arena_free(a);
   }
   _exit(0);
@@ -123,7 +113,7 @@ static bool start(Pool *p, Worker *w) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     close(fds[0]);
-    work(p->space, p->next, fds[1]);
+    work(p->space, p->known, p->next, fds[1]);
   }
   close(fds[1]);
   *w = (Worker){.pid = pid, .fd = fds[0], .id = -1};
@@ -131,10 +121,10 @@ static bool start(Pool *p, Worker *w) {
   return pid > 0;
 }
 
-static const char *take_text(Arena *a, const char **at, uint32_t n) {
-  const char *s = n ? arena_strn(a, *at, n - 1) : NULL;
-  *at += n;
-  return s;
+static void code_key(const TnCandidate *c, char out[65]) {
+  TnHash h;
+  memcpy(h.bytes, c->sha, sizeof h.bytes);
+  tn_hash_text(&h, out);
 }
 
 static void finish(Pool *p) {
@@ -142,28 +132,17 @@ static void finish(Pool *p) {
   if (p->progress) p->progress(p->ctx, p->done, p->space->all.len);
 }
 
-// The candidate of the record; its text only where no other has it.
-static void take(Pool *p, Worker *w, const Record *r, const char *texts) {
-  Arena *a = p->space->arena;
-  TnCandidate *c = &p->space->all.data[r->id];
-  c->state = r->state;
-  c->hash = r->hash;
-  c->threads = r->threads;
-  c->stages = r->stages;
-  memcpy(c->tile, r->tile, sizeof c->tile);
-  memcpy(c->warps, r->warps, sizeof c->warps);
-  c->panel = r->panel;
-  c->smem = r->smem;
-  c->model = r->model;
-  c->reason = take_text(a, &texts, r->reason);
-  c->code = take_text(a, &texts, r->code);
-  c->symbol = take_text(a, &texts, r->symbol);
-  char key[32];
-  snprintf(key, sizeof key, "%llx", (unsigned long long)r->hash);
-  if (r->text && !map_has(p->texts, key)) {
+// The candidate that the record is of; its text only where no other has it.
+static void take(Pool *p, Worker *w, const Head *h, const char *data) {
+  TnCandidate *c = &p->space->all.data[h->id];
+  if (!tn_record_take(p->space->arena, data, h->record, c)) die("a worker's record is none");
+  tn_compiled_put(p->kept, c, data + h->record);
+  char key[65];
+  code_key(c, key);
+  if (h->text && !map_has(p->texts, key)) {
     map_set(p->texts, key, c);
-    c->text = take_text(a, &texts, r->text);
-    c->len = r->text - 1;
+    c->text = arena_strn(p->space->arena, data + h->record + h->inputs, h->text - 1);
+    c->len = h->text - 1;
   }
   w->id = -1;
   finish(p);
@@ -171,16 +150,16 @@ static void take(Pool *p, Worker *w, const Record *r, const char *texts) {
 
 static void read_records(Pool *p, Worker *w) {
   size_t at = 0;
-  while (w->in.len - at >= sizeof(Record)) {
-    Record r;
-    memcpy(&r, w->in.data + at, sizeof r);
-    size_t size = sizeof r + r.reason + r.code + r.symbol + r.text;
+  while (w->in.len - at >= sizeof(Head)) {
+    Head h;
+    memcpy(&h, w->in.data + at, sizeof h);
+    size_t size = sizeof h + h.record + h.inputs + h.text;
     if (w->in.len - at < size) break;
-    if (r.started) {
-      w->id = r.id;
+    if (h.started) {
+      w->id = h.id;
       w->since = now();
     } else {
-      take(p, w, &r, w->in.data + at + sizeof r);
+      take(p, w, &h, w->in.data + at + sizeof h);
     }
     at += size;
   }
@@ -242,13 +221,13 @@ static void mark_duplicates(Pool *p) {
   for (int i = 0; i < s->all.len; i++) {
     TnCandidate *c = &s->all.data[i];
     if (c->state != TN_QUEUED) continue;
-    char key[32];
-    snprintf(key, sizeof key, "%llx", (unsigned long long)c->hash);
+    char key[65];
+    code_key(c, key);
     TnCandidate *same = map_get(first, key);
     if (!same) {
       TnCandidate *holder = map_get(p->texts, key); // the first to be compiled
       map_set(first, key, c);
-      if (holder == c) continue;
+      if (!holder || holder == c) continue;
       c->text = holder->text;
       c->len = holder->len;
       holder->text = NULL;
@@ -260,13 +239,25 @@ static void mark_duplicates(Pool *p) {
   }
 }
 
+// What the database knows already. Returns how many.
+static int recall(Pool *p) {
+  TnSpace *s = p->space;
+  for (int i = 0; i < s->all.len; i++) p->known[i] = tn_compiled_get(p->kept, &s->all.data[i]);
+  for (int i = 0; i < s->all.len; i++) p->done += p->known[i];
+  return p->done;
+}
+
 void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of),
                     void *ctx) {
   Pool p = {.space = s, .texts = map_new(s->arena), .progress = progress, .ctx = ctx};
   p.next = mmap(NULL, sizeof *p.next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p.next == MAP_FAILED) fatal("share memory with workers:");
   int n = jobs < 1 ? 1 : jobs > MAX_WORKERS ? MAX_WORKERS : jobs;
-  if (n > s->all.len) n = s->all.len;
+  if (!s->quick && !s->compiled) s->compiled = tn_compiled_new(s);
+  p.kept = s->quick ? NULL : s->compiled;
+  p.known = NEWN(s->arena, bool, s->all.len + 1);
+  int left = s->all.len - recall(&p);
+  if (n > left) n = left;
   for (int i = 0; i < n; i++) {
     if (!start(&p, &p.worker[i])) p.worker[i].pid = 0;
   }
