@@ -130,6 +130,8 @@ def measure(row, o, folder):
                       "goal_of": row.keys.get("of"), "failed": first_trouble(done.stderr)}
     said = json.loads(done.stdout.strip().splitlines()[-1])
     out = result(row, said)
+    if "defaults are used" in done.stderr:  # the file has no entry for this kernel and target
+        out["tuned"] = None
     if "no cuBLAS beside it: " in done.stderr:
         out["missing"].append("cublasLt: " + done.stderr.split("no cuBLAS beside it: ")[1].splitlines()[0])
     if "peer" in row.keys and not o.no_peers:

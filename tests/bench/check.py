@@ -64,7 +64,11 @@ def in_pieces():
         "^left out: cublasLt: made up$")
     assert rows()[1] == ["samples/gemm_nt.tl M=1,N=2,K=400", "samples/gemm_nt.tl M=1,N=2,K=800",
                          "bench/gemm_forms.tl M=3,dtype=int8 --l2=cold", "samples/gemv.tl N=8,K=80"]
-    assert asked()[2].endswith("-p M=3,dtype=int8 --l2=cold bench/gemm_forms.tl"), asked()
+    tuned = "bench/tuned/gemm_forms.json"
+    assert asked()[2].endswith(f"-p M=3,dtype=int8 --l2=cold --tuned {tuned} bench/gemm_forms.tl"), asked()
+    assert rows()[0]["bench/gemm_forms.tl M=3,dtype=int8 --l2=cold"]["tuned"] == tuned
+    bench("int8", FAKE_UNTUNED="int8")
+    assert rows()[0]["bench/gemm_forms.tl M=3,dtype=int8 --l2=cold"]["tuned"] is None
 
 
 def goes_on():
@@ -130,7 +134,8 @@ def refused():
 
 
 def real_table():
-    """Every row of bench/table.txt is one that tlc compiles for Hopper, or for the target it names."""
+    """Every row of bench/table.txt is one that tlc compiles for Hopper, or for the target it names; its tuning file, if
+    there is one, has an entry that fits and is of the program as it is (else: bench/bench.py --tune)."""
     sys.path.insert(0, os.path.join(TOP, "bench"))
     sys.dont_write_bytecode = True
     import rows as table
@@ -138,7 +143,8 @@ def real_table():
     for row in table.read(os.path.join(TOP, "bench", "table.txt")):
         row.flops()
         arch = [] if "--arch" in row.options else ["--arch", "sm_90a"]
-        done = subprocess.run([tlc, row.file, "-p", row.bindings, *row.options, *arch, "-o", os.path.join(D, "x.cu")],
+        tuned = ["--tuned", row.tuned, "--strict"] if row.tuned else []
+        done = subprocess.run([tlc, row.file, "-p", row.bindings, *row.options, *tuned, *arch, "-o", os.path.join(D, "x.cu")],
                               capture_output=True, text=True, check=False, cwd=TOP)
         assert done.returncode == 0, f"{row.key}\n{done.stderr}"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A tlc --bench without a GPU: made-up figures that follow from the command, for tests/suite_cli.sh. What the bench
 asked is appended to $FAKE_LOG; FAKE_FAIL is a regular expression of commands that fail, FAKE_MISSING of those that
-find no GPU."""
+find no GPU, FAKE_UNTUNED of those to which no entry of the tuning file fits."""
 # SPDX-License-Identifier: MIT
 import json
 import os
@@ -36,6 +36,8 @@ if "gemm" in words[-1]:
     reference["name"] = "cublasLt"
 else:
     reference["name"] = "copy"
+if re.search(os.environ.get("FAKE_UNTUNED", "$^"), said):
+    print("tlc: warning: --tuned x.json: no entry for k on sm_90a fits: defaults are used", file=sys.stderr)
 if "int8" in said:
     print("tlc: no cuBLAS beside it: made up", file=sys.stderr)
 else:
