@@ -147,8 +147,8 @@ void diag_fix(Diags *d, Span at, const char *text);
 // Says what was decided at a place; printed only with --remarks, and always kept in order.
 void diag_remark(Diags *d, Span at, const char *topic, const char *fmt, ...) PRINTF_LIKE(4, 5);
 int diag_errors(const Diags *d); // number of errors so far (warnings too, under werror)
-// Forgets what was reported since diag_mark: a try that is made again another way.
 int diag_mark(const Diags *d);
+// Forgets what was reported since diag_mark: a try that is made again another way.
 void diag_rewind(Diags *d, int mark);
 // Prints everything reported so far and not yet printed, sorted by place. Text form:
 //   path:line:column: error: text [E301]
@@ -162,6 +162,10 @@ int diag_first_id(const Diags *d); // its id, or -1
 int diag_id(const Diags *d, int i);
 const char *diag_text(const Diags *d, int i); // its text, or NULL past the end
 const char *diag_code(DiagId id); // "E301"
+
+/* clock.c */
+
+double clock_seconds(void); // of a monotonic clock, since some moment
 
 /* die.c: our bugs, and the world's failures */
 

@@ -5,7 +5,6 @@
 
 #include "driver/data.h"
 
-double run_seconds(void); // a monotonic clock
 // Compares every output in `got` with --expect or the oracle, and says so. An exit status.
 int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got);
 // Runs the thread-level program over `args` in place, on --device. `where` names the device.

@@ -1,7 +1,6 @@
 // --run: the program on a device, every output compared with the oracle or with a file.
 // SPDX-License-Identifier: MIT
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "driver/data.h"
@@ -16,12 +15,6 @@ typedef struct {
   int nblocks;
   Tell tell;
 } Run;
-
-double run_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const char *find_file(const PairVec *v, const char *key) {
   for (int i = 0; i < v->len; i++)
@@ -187,9 +180,9 @@ int drv_run(Job *j, const Options *o) {
   EmuArg *got = data_args(&r.data, o->arena, false);
   Buf shape = {0}, where = {0};
   describe_shape(&r, &shape);
-  double start = run_seconds();
+  double start = clock_seconds();
   status = oracle ? oracle_alone(&r, got, &where) : device_run(j, o, &r.data, got, &where);
-  double seconds = run_seconds() - start;
+  double seconds = clock_seconds() - start;
   if (where.len && !o->json)
     printf("%s on %s: %s, %.3f s\n", j->tile.data[0]->symbol, buf_str(&where), buf_str(&shape),
            seconds);

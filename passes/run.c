@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct {
   void (*run)(Program *p, PassCtx *c);
@@ -81,12 +80,6 @@ static void dump_after(const Program *p, const PassCtx *c, const Pass *pass, Buf
   *last = now;
 }
 
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 // Programs read from .tir may already be at thread level: the tile passes are then skipped.
 static const char *start_state(const Program *p) {
   for (int i = 0; i < p->kernels.len; i++)
@@ -111,9 +104,9 @@ static bool run_once(Program *p, PassCtx *c) {
     const Pass *pass = &passes[i];
     if (skipped(pass, start)) continue;
     check_contract(pass, have);
-    double begin = c->time ? now_ms() : 0;
+    double begin = c->time ? clock_seconds() : 0;
     pass->run(p, c);
-    if (c->time) fprintf(c->dump_to, "%-10s %8.3f ms\n", pass->name, now_ms() - begin);
+    if (c->time) fprintf(c->dump_to, "%-10s %8.3f ms\n", pass->name, 1e3 * (clock_seconds() - begin));
     have = update_contract(c->arena, pass, have);
     ok = !diag_errors(c->diags);
     if (ok) verify_after(p, pass);

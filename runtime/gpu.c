@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct RtGpu {
@@ -184,16 +183,10 @@ RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err)
 
 /* Waiting */
 
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int wait_until(const RtGpu *g, double deadline) {
   for (;;) {
     int result = g->driver.stream_query(g->stream);
-    if (result != CU_NOT_READY || seconds_now() > deadline) return result;
+    if (result != CU_NOT_READY || clock_seconds() > deadline) return result;
     usleep(100);
   }
 }
@@ -201,7 +194,7 @@ static int wait_until(const RtGpu *g, double deadline) {
 RtStatus rt_gpu_sync(RtGpu *g, Buf *err) {
   gpu_enter(g);
   int result =
-      g->limit > 0 ? wait_until(g, seconds_now() + g->limit) : g->driver.stream_wait(g->stream);
+      g->limit > 0 ? wait_until(g, clock_seconds() + g->limit) : g->driver.stream_wait(g->stream);
   if (result != CU_NOT_READY) return gpu_result(g, result, "running on the GPU", err);
   g->lost = true;
   buf_printf(err, "the GPU did not finish within %g s: the kernel hangs, or takes longer",

@@ -84,10 +84,10 @@ static bool need_lock(TnSearch *s) {
 
 // The next message but notes; false when none came in time, or the runner is gone.
 static bool next_answer(TnSearch *s, double seconds, TnMessage *m) {
-  double deadline = tn_now() + seconds;
+  double deadline = clock_seconds() + seconds;
   while (tn_session_wait(&s->w->session, s->space->arena, deadline, m)) {
     if (strcmp(m->verb, "note") && strcmp(m->verb, "started")) return true;
-    if (!strcmp(m->verb, "started")) deadline = tn_now() + tn_limit(s) + 10;
+    if (!strcmp(m->verb, "started")) deadline = clock_seconds() + tn_limit(s) + 10;
   }
   return false;
 }

@@ -4,6 +4,7 @@
 #define TLC_TUNER_INTERNAL_H
 
 #include "driver/driver.h"
+#include "runtime/runtime.h"
 
 /* space.c */
 
@@ -51,6 +52,21 @@ void tn_compiled_inputs(const struct Job *j, Buf *out);
 // The candidate as it was, without its text. False: it is to be compiled. NULL fine for t.
 bool tn_compiled_get(TnCompiled *t, TnCandidate *c);
 void tn_compiled_put(TnCompiled *t, const TnCandidate *c, const char *inputs);
+
+/* program.c: a candidate's program at TILE level */
+
+typedef struct {
+  Arena *arena; // holds the program
+  Options options;
+  Job job;
+  const Program *program;
+} TnProgram;
+
+// False, and why: it cannot be evaluated, or is not one program.
+bool tn_program_open(TnProgram *p, const TnSpace *s, const TnCandidate *c, Buf *why);
+void tn_program_close(TnProgram *p);
+// The launcher as runtime/ takes it; `build` is left to the caller.
+RtSource tn_program_source(const TnProgram *p, Arena *a);
 
 /* gemm.c */
 

@@ -55,12 +55,6 @@ NORETURN static void run_program(const TnCommand *c, const int *in, const int *o
 
 /* ------------------------------------------------------------------ in the keeper */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // Processes whose parent is this one. A child that has left the group is found here too: the
 // keeper is the subreaper of all its descendants.
 static void kill_children(void) {
@@ -95,9 +89,9 @@ static void reap_all(pid_t group) {
 
 // Waits for the child, the time limit, or the order to stop.
 static Verdict watch(pid_t child, double timeout, const sigset_t *signals) {
-  double deadline = now() + timeout;
+  double deadline = clock_seconds() + timeout;
   for (;;) {
-    double left = timeout > 0 ? deadline - now() : 3600;
+    double left = timeout > 0 ? deadline - clock_seconds() : 3600;
     if (left <= 0) return (Verdict){TN_TIMED_OUT, 0};
     struct timespec t = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
     int got = sigtimedwait(signals, NULL, &t);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_SAID = 64 << 10, MEMORY_MS = 200 };
@@ -27,12 +26,6 @@ struct TnPool {
   int first, running;
   bool starved; // the last look at the memory forbade a start
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int tn_pool_jobs(int wanted) {
   const char *env = getenv("TLC_JOBS");
@@ -98,7 +91,7 @@ static void start_jobs(TnPool *p) {
     Job *j = &p->jobs.data[i];
     if (j->running || j->done) continue;
     if (!may_start(p)) return;
-    j->start = now();
+    j->start = clock_seconds();
     j->running = tn_child_start(&j->command, &j->child);
     p->running += j->running;
     if (j->running) continue;
@@ -126,7 +119,7 @@ static void read_output(Job *j) {
 static void finish(TnPool *p, Job *j) {
   if (j->child.output >= 0) read_output(j);
   j->result.end = tn_child_end(&j->child, &j->result.code);
-  j->result.seconds = now() - j->start;
+  j->result.seconds = clock_seconds() - j->start;
   j->running = false;
   j->done = true;
   p->running--;

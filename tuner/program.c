@@ -2,20 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "driver/device.h"
 #include "tuner/internal.h"
-#include "tuner/search.h"
 
 bool tn_program_open(TnProgram *p, const TnSpace *s, const TnCandidate *c, Buf *why) {
-  Arena *a = arena_new();
-  *p = (TnProgram){.arena = a};
-  p->options = tn_options(a, s, c);
-  p->job = (Job){.arena = a, .sources = src_new(a)};
-  p->job.diags = diag_new(a, p->job.sources, (DiagOptions){0});
-  if (job_open(&p->job, &p->options) && job_front(&p->job, &p->options) && p->job.tile.len == 1) {
+  TnCandidate copy = *c; // what keeps it is for the caller to say
+  *p = (TnProgram){.arena = arena_new()};
+  bool ok = tn_front(p->arena, s, &copy, &p->job, &p->options);
+  if (ok && p->job.tile.len == 1) {
     p->program = p->job.tile.data[0];
     return true;
   }
-  const char *text = diag_first(p->job.diags, NULL);
-  buf_puts(why, text ? text : "the program cannot be read any more");
+  buf_puts(why, ok ? "the file has several programs" : copy.reason);
   return false;
 }
 

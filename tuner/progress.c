@@ -19,7 +19,7 @@ static const TnItem *best_item(const TnSearch *s) {
 static void put_left(const TnSearch *s, Buf *b) {
   int made = s->done - s->found->cached, left = s->n - s->done;
   if (!made || !left) return;
-  int seconds = (int)((tn_now() - s->begin) / made * left + 0.5);
+  int seconds = (int)((clock_seconds() - s->begin) / made * left + 0.5);
   buf_printf(b, ", about %d:%02d left", seconds / 60, seconds % 60);
 }
 
@@ -58,7 +58,7 @@ static void draw(TnSearch *s, const Buf *text, int lines) {
 
 void tn_progress(TnSearch *s, bool last) {
   bool terminal = isatty(STDERR_FILENO);
-  double now = tn_now();
+  double now = clock_seconds();
   Buf b = {0};
   if (terminal && last) draw(s, &b, 0);
   if (last || !s->n) return;

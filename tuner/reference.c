@@ -3,15 +3,8 @@
 #include "tuner/runner.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { MOST_SAMPLES = 1 << 22 }; // of one output
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void copy_elements(RtType t, void *to, const void *from, const int64_t *at, int64_t n) {
   size_t bytes = (size_t)rt_type_bits(t) / 8;
@@ -47,7 +40,7 @@ bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, Di
                   TnReference *out) {
   Arena *own = arena_new(); // the whole outputs, only until the samples are taken
   const Program *p = data->program;
-  double start = now();
+  double start = clock_seconds();
   int64_t *blocks;
   int n = sample_choose(data, seed, limit, own, &blocks);
   EmuArg *want = data_args(data, own, true);
@@ -56,7 +49,7 @@ bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, Di
   bool ok = n ? oracle_run_blocks(p, &call, blocks, n, d) : oracle_run(p, &call, d);
   for (int i = 0; i < p->params.len && ok; i++)
     if (data_is_output(p, i)) vec_push(a, &out->outputs, samples_of(a, data, i, &want[i]));
-  out->seconds = now() - start;
+  out->seconds = clock_seconds() - start;
   arena_free(own);
   return ok;
 }

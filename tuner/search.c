@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tuner/internal.h"
+
 enum { DEFAULT_LIMIT_S = 100, SETUP_S = 600, SLACK_S = 2, DEFAULT_WARMUP = 25, DEFAULT_REP = 100 };
 #define HOPELESS 2.0                  // times the best: not worth more launches
 #define FILE_LIMIT ((int64_t)2 << 30) // bytes of one file that a compiler writes
@@ -172,12 +174,12 @@ static void start_run(TnSearch *s) {
   s->started = false;
   next->phase = TN_RUNNING;
   next->tries++;
-  s->sent = tn_now();
+  s->sent = clock_seconds();
   s->deadline = s->sent + SETUP_S;
 }
 
 static void end_run(TnSearch *s) {
-  s->found->run_s += tn_now() - s->sent;
+  s->found->run_s += clock_seconds() - s->sent;
   s->running = NULL;
 }
 
@@ -215,7 +217,7 @@ static void hear(TnSearch *s, bool readable) {
     if (!s->running || !strcmp(m.verb, "note")) continue;
     if (!strcmp(m.verb, "started")) {
       s->started = true;
-      s->deadline = tn_now() + tn_limit(s) + SLACK_S;
+      s->deadline = clock_seconds() + tn_limit(s) + SLACK_S;
     } else {
       answered(s, &m);
     }
@@ -224,7 +226,7 @@ static void hear(TnSearch *s, bool readable) {
 }
 
 static void check_deadline(TnSearch *s) {
-  if (!s->running || tn_now() < s->deadline) return;
+  if (!s->running || clock_seconds() < s->deadline) return;
   TnItem *i = s->running;
   end_run(s);
   tn_session_stop(&s->w->session, false, NULL);
@@ -240,7 +242,7 @@ static void step(TnSearch *s) {
   start_run(s);
   struct pollfd f = {.fd = s->w->session.alive ? s->w->session.child.output : -1, .events = POLLIN};
   int ms = s->waits ? 100 : 500;
-  double left = s->running ? s->deadline - tn_now() : 1;
+  double left = s->running ? s->deadline - clock_seconds() : 1;
   if (left < 1e-3 * ms) ms = left > 0 ? (int)(1e3 * left) + 1 : 0;
   for (int k = 0; k < s->n && !s->running && !s->waits; k++)
     if (s->items[k].phase == TN_READY) ms = 0;
@@ -279,14 +281,14 @@ static void drop_builds(TnSearch *s) {
 
 int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
   *out = (TnFound){.best = -1};
-  TnSearch s = {.w = w, .space = space, .found = out, .begin = tn_now()};
+  TnSearch s = {.w = w, .space = space, .found = out, .begin = clock_seconds()};
   gather(&s);
   while (s.done < s.n && !s.trouble && !tn_interrupted) step(&s);
   tn_progress(&s, true);
   if (!s.trouble && !tn_interrupted) tn_final(&s);
   if (tn_interrupted || s.trouble) drop_builds(&s);
   out->interrupted = tn_interrupted != 0;
-  out->seconds = tn_now() - s.begin;
+  out->seconds = clock_seconds() - s.begin;
   if (tn_interrupted) {
     fprintf(stderr, "tlc: interrupted: %d of %d candidates are known%s\n", s.done, s.n,
             tn_db_works(w->db) ? "; the same command goes on from there" : "");

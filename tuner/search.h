@@ -11,20 +11,6 @@
 #include "tuner/session.h"
 #include "tuner/tuner.h"
 
-/* program.c: a candidate's program, for the signature of its launcher */
-
-typedef struct {
-  Arena *arena; // holds the program
-  Options options;
-  Job job;
-  const Program *program;
-} TnProgram;
-
-bool tn_program_open(TnProgram *p, const TnSpace *s, const TnCandidate *c, Buf *why);
-void tn_program_close(TnProgram *p);
-// The launcher as runtime/ takes it; `build` is left to the caller.
-RtSource tn_program_source(const TnProgram *p, Arena *a);
-
 /* workshop.c: what all searches of one run share */
 
 typedef struct {

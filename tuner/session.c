@@ -5,16 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { GENTLE_MS = 3000, DEATH_MS = 60000 };
-
-double tn_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // This process's own arguments after the program's name, as they were given.
 static void own_arguments(Arena *a, char ***argv, int *n, int *cap) {
@@ -80,8 +73,8 @@ bool tn_session_next(TnSession *s, Arena *a, TnMessage *m) {
 
 static bool ended_within(const TnSession *s, int ms) {
   struct pollfd f = {.fd = s->child.verdict, .events = POLLIN};
-  double end = tn_now() + 1e-3 * ms;
-  for (int left = ms; left >= 0; left = (int)(1e3 * (end - tn_now())))
+  double end = clock_seconds() + 1e-3 * ms;
+  for (int left = ms; left >= 0; left = (int)(1e3 * (end - clock_seconds())))
     if (poll(&f, 1, left) > 0) return true;
   return false;
 }
@@ -104,7 +97,7 @@ void tn_session_stop(TnSession *s, bool gently, Buf *how) {
 
 bool tn_session_wait(TnSession *s, Arena *a, double deadline, TnMessage *m) {
   while (!tn_session_next(s, a, m)) {
-    double left = deadline - tn_now();
+    double left = deadline - clock_seconds();
     struct pollfd f = {.fd = s->child.output, .events = POLLIN};
     if (!s->alive || left <= 0) return false;
     if (poll(&f, 1, (int)(1e3 * left) + 1) < 0) return false; // a signal

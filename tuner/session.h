@@ -27,11 +27,9 @@ bool tn_session_read(TnSession *s);
 bool tn_session_next(TnSession *s, Arena *a, TnMessage *m); // the next whole line
 // Ends the process; `how`, if wanted, gets how it ended. gently: it may end by itself first.
 void tn_session_stop(TnSession *s, bool gently, Buf *how);
-// Waits for a line until the deadline (tn_now). False: none came, or the process is gone, or a
+// Waits for a line until the deadline (clock_seconds). False: none came, or the process is gone, or a
 // signal arrived.
 bool tn_session_wait(TnSession *s, Arena *a, double deadline, TnMessage *m);
-
-double tn_now(void); // seconds of a monotonic clock
 
 /* lock.c */
 

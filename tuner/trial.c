@@ -13,11 +13,8 @@
 
 // One candidate, loaded.
 typedef struct {
-  Arena *arena; // holds its program
+  TnProgram of;
   int id;
-  Job job;
-  Options options;
-  const Program *program;
   RtKernel *kernel;
   RtCall *call;
 } Loaded;
@@ -45,7 +42,7 @@ TnTrials *tn_trials_new(const Options *o, RtGpu *gpu) {
 static void unload(Loaded *c) {
   rt_call_free(c->call);
   rt_kernel_free(c->kernel);
-  arena_free(c->arena);
+  tn_program_close(&c->of);
   *c = (Loaded){0};
 }
 
@@ -65,33 +62,17 @@ static TnCandidate candidate_of(Arena *a, const TnMessage *m) {
   return c;
 }
 
+// The program of a message's candidate, for the target that it names.
 static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *why) {
-  Arena *a = c->arena = arena_new();
+  Arena *a = arena_new();
+  Options own = *o;
   TnCandidate candidate = candidate_of(a, m);
-  TnSpace space = {.arena = a, .options = o, .entry = tn_wire_get(m, "entry")};
+  TnSpace space = {.arena = a, .options = &own, .entry = tn_wire_get(m, "entry")};
+  if (tn_wire_get(m, "arch")) own.arch = tn_wire_get(m, "arch");
   c->id = candidate.id;
-  c->options = tn_options(a, &space, &candidate);
-  if (tn_wire_get(m, "arch")) c->options.arch = tn_wire_get(m, "arch");
-  c->job = (Job){.arena = a, .sources = src_new(a)};
-  c->job.diags = diag_new(a, c->job.sources, (DiagOptions){0});
-  if (!job_open(&c->job, &c->options) || !job_front(&c->job, &c->options) || c->job.tile.len != 1) {
-    const char *text = diag_first(c->job.diags, NULL);
-    buf_puts(why, text ? text : "the program cannot be read any more");
-    return false;
-  }
-  c->program = c->job.tile.data[0];
-  return true;
-}
-
-static RtSource source_of(Arena *a, const Program *p, const RtArg *args, int n) {
-  RtParam *params = NEWN(a, RtParam, n + 1);
-  for (int i = 0; i < n; i++) params[i] = args[i].param;
-  return (RtSource){.symbol = p->symbol,
-                    .params = params,
-                    .n = n,
-                    .has_check = true,
-                    .sizes = p->sizes.len,
-                    .has_workspace = p->workspaces.len > 0};
+  bool ok = tn_program_open(&c->of, &space, &candidate, why);
+  arena_free(a);
+  return ok;
 }
 
 // Do both take tensors of the same types and shapes, with the same roles?
@@ -139,14 +120,14 @@ static void drop_data(TnTrials *t) {
 static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
   drop_data(t);
   t->arena = arena_new();
-  Options o = c->options;
+  Options o = c->of.options;
   o.arena = t->arena;
-  if (data_make(&t->data, c->program, &o)) {
+  if (data_make(&t->data, c->of.program, &o)) {
     buf_puts(why, "its inputs cannot be made");
     drop_data(t);
     return false;
   }
-  t->got = NEWN(t->arena, void *, c->program->params.len + 1);
+  t->got = NEWN(t->arena, void *, c->of.program->params.len + 1);
   t->reference = t->declared = (TnReference){0};
   t->tried_declared = false;
   return true;
@@ -160,15 +141,15 @@ static TnVerdict fault(RtStatus s, const Buf *why) {
 // Loads the library and binds it to the data, which the first candidate of its kind makes.
 static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   if (!open_program(c, t->options, m, why)) return TN_TRIAL_FAILED;
-  bool fresh = !t->arena || !same_arguments(&t->data, c->program);
+  bool fresh = !t->arena || !same_arguments(&t->data, c->of.program);
   if (fresh && t->nkept) {
     buf_puts(why, "its arguments have other shapes than those of the others");
     return TN_TRIAL_FAILED;
   }
   if (fresh && !make_data(t, c, why)) return TN_TRIAL_FAILED;
   RtArg *args;
-  int n = make_args(c->arena, &t->data, c->program, &args);
-  RtSource source = source_of(c->arena, c->program, args, n);
+  int n = make_args(c->of.arena, &t->data, c->of.program, &args);
+  RtSource source = tn_program_source(&c->of, c->of.arena);
   if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
     return TN_TRIAL_FAILED;
   RtStatus s = t->base.call ? rt_call_like(t->base.call, c->kernel, &c->call, why)
@@ -193,11 +174,11 @@ static void need_declared(TnTrials *t, const RunData *d, const char *text) {
 static bool have_reference(TnTrials *t, const Loaded *c, const TnMessage *m, Buf *why) {
   if (t->reference.outputs.len) return true;
   RunData d = t->data;
-  d.program = c->program;
+  d.program = c->of.program;
   need_declared(t, &d, tn_wire_get(m, "reference"));
-  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, c->job.diags, &t->reference))
+  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, c->of.job.diags, &t->reference))
     return true;
-  const char *text = diag_first(c->job.diags, NULL);
+  const char *text = diag_first(c->of.job.diags, NULL);
   buf_printf(why, "the oracle: %s", text ? text : "no reason given");
   return false;
 }
@@ -218,7 +199,7 @@ static TnVerdict compare_with(TnTrials *t, const Loaded *c, const TnReference *r
                               const TnTolerance *by, const char *who, Buf *why) {
   for (int i = 0; i < r->outputs.len; i++) {
     const TnSamples *s = &r->outputs.data[i];
-    buf_printf(why, "%s%s: ", c->program->params.data[s->param].name, who);
+    buf_printf(why, "%s%s: ", c->of.program->params.data[s->param].name, who);
     if (!tn_agrees(s, &t->data.array[s->param], t->got[s->param], by, why)) return TN_TRIAL_WRONG;
     why->len = 0;
   }
@@ -226,8 +207,8 @@ static TnVerdict compare_with(TnTrials *t, const Loaded *c, const TnReference *r
 }
 
 static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
-  for (int i = 0; i < c->program->params.len; i++) {
-    if (!data_is_output(c->program, i)) continue;
+  for (int i = 0; i < c->of.program->params.len; i++) {
+    if (!data_is_output(c->of.program, i)) continue;
     if (!t->got[i]) t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
     RtStatus s = rt_call_fetch(c->call, i, t->got[i], why);
     if (s != RT_OK) return fault(s, why);
@@ -241,7 +222,7 @@ static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
 
 // One launch with fresh outputs, its guards, its results.
 static TnVerdict check(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
-  const Program *p = c->program;
+  const Program *p = c->of.program;
   RtStatus s = RT_OK;
   for (int i = 0; i < p->params.len && s == RT_OK; i++)
     if (data_is_output(p, i)) s = rt_call_reset(c->call, i, why);
@@ -256,7 +237,7 @@ static TnVerdict check(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
 
 static TnVerdict time_one(TnTrials *t, const Loaded *c, const TnMessage *m, RtSamples *out,
                           Buf *why) {
-  RtContender who = {c->program->symbol, rt_call_launch, c->call};
+  RtContender who = {c->of.program->symbol, rt_call_launch, c->call};
   RtTimeOptions o = {.warmup = (int)tn_wire_get_int(m, "warmup", 25),
                      .rep = (int)tn_wire_get_int(m, "rep", 100),
                      .cold_l2 = t->options->cold_l2,
@@ -311,9 +292,9 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
   *n = 0;
   for (int i = 0; i < t->nkept; i++) {
     ids[*n] = t->kept[i].id;
-    list[(*n)++] = (RtContender){t->kept[i].program->symbol, rt_call_launch, t->kept[i].call};
+    list[(*n)++] = (RtContender){t->kept[i].of.program->symbol, rt_call_launch, t->kept[i].call};
   }
-  if (t->nkept && product_find(t->kept[0].program, &product)) {
+  if (t->nkept && product_find(t->kept[0].of.program, &product)) {
     RtGemm g = product_gemm(&t->data, t->kept[0].call, &product);
     Buf none = {0};
     s = rt_gpu_alloc(t->gpu, t->data.bytes[product.c], &c, &none);

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tuner/db.h"
@@ -43,12 +42,6 @@ typedef struct {
   void (*progress)(void *ctx, int done, int of);
   void *ctx;
 } Pool;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ the worker */
 
@@ -157,7 +150,7 @@ static void read_records(Pool *p, Worker *w) {
     if (w->in.len - at < size) break;
     if (h.started) {
       w->id = h.id;
-      w->since = now();
+      w->since = clock_seconds();
     } else {
       take(p, w, &h, w->in.data + at + sizeof h);
     }
@@ -204,7 +197,7 @@ static void serve(Pool *p, int n) {
     for (int i = 0; i < live; i++) {
       Worker *w = &p->worker[who[i]];
       char chunk[65536];
-      bool late = w->id >= 0 && now() - w->since > COMPILE_SECONDS;
+      bool late = w->id >= 0 && clock_seconds() - w->since > COMPILE_SECONDS;
       if (!fds[i].revents && !late) continue;
       ssize_t k = fds[i].revents ? read(w->fd, chunk, sizeof chunk) : 0;
       if (k < 0 && errno == EINTR) continue;

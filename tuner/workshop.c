@@ -56,7 +56,7 @@ bool tn_workshop_restart(TnWorkshop *w) {
   tn_wire_end(&b);
   tn_session_send(&w->session, &b);
   buf_free(&b);
-  bool answered = tn_session_wait(&w->session, w->arena, tn_now() + HELLO_S, &m);
+  bool answered = tn_session_wait(&w->session, w->arena, clock_seconds() + HELLO_S, &m);
   if (answered && !strcmp(m.verb, "gpu")) {
     const char *name = tn_wire_get(&m, "name"), *arch = tn_wire_get(&m, "arch");
     const char *busy = tn_wire_get(&m, "busy");
