@@ -1,6 +1,6 @@
 // wgmma as calls of device helpers, one for each shape and types, whose text is made here: there
-// are 32 widths of 20 products, and their registers are listed one by one. SPDX-License-Identifier:
-// MIT
+// are 32 widths of 20 products, and their registers are listed one by one.
+// SPDX-License-Identifier: MIT
 #include "codegen/internal.h"
 
 #include <string.h>

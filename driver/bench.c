@@ -1,5 +1,6 @@
 // --bench: a checked kernel timed on the GPU, beside cublasLt where the program is one matrix
-// product, else beside a copy of as many bytes. SPDX-License-Identifier: MIT
+// product, else beside a copy of as many bytes.
+// SPDX-License-Identifier: MIT
 #include "driver/device.h"
 
 enum { LEAST_COPY = 4096 }; // bytes: a copy of fewer says nothing

@@ -67,6 +67,13 @@ typedef struct Options {
 // usage error, which it has printed).
 int opt_parse(Options *o, int argc, char **argv);
 
+// The -f options; ended by one without a name.
+typedef struct {
+  const char *name, *value; // value: "" for a switch
+} OptFlag;
+
+extern const OptFlag opt_flags[];
+
 /* compile.c: the trip from a file to a program */
 
 typedef struct Job {
@@ -103,6 +110,20 @@ CgOptions job_codegen(const Job *j, const Options *o, int program);
 // oldest target first. False when errors were reported.
 bool job_compile(Job *j, const Options *o);
 
+/* schedule.c */
+
+// A copy whose blocks are numbered as they are launched (T.use_swizzle applied); NULL: the passes
+// refuse the program.
+Program *job_in_launch_order(Arena *a, const Program *tile, const Target *t);
+
+typedef struct {
+  int64_t m, n, k;
+  int warps_m, warps_n; // warps that share its rows, and its columns; 0: not so many can
+} JobGemm;
+
+// Of a gemm at TILE level in a block of so many threads. False: its warps cannot share it.
+bool job_gemm(const Stmt *gemm, int threads, JobGemm *out);
+
 /* emit.c */
 
 // What the .cu is called in the texts: as -o says, else after the input.
@@ -116,7 +137,9 @@ int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit 
 /* configs.c, survey.c */
 
 int drv_configs(Job *j, const Options *o);  // --list-configs
-void drv_json_value(const char *s, Buf *b); // a value as -p takes it
+int drv_configs(Job *j, const Options *o);  // --list-configs
+void drv_json_value(const char *s, Buf *b); // a value as -p takes it, as JSON
+int drv_survey(const Options *o);           // --survey: the input is a folder
 int drv_survey(const Options *o);           // --survey: the input is a folder
 
 /* run.c */

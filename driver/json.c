@@ -1,5 +1,6 @@
 // JSON files of the command: written as Python's literals are, so the parser of programs reads
-// them. SPDX-License-Identifier: MIT
+// them.
+// SPDX-License-Identifier: MIT
 #include "driver/json.h"
 
 #include <errno.h>

@@ -112,13 +112,16 @@ static void set_color(Options *o, const char *v) {
   o->color = names[choice("--color", v, names)];
 }
 
-// -fNAME, -fno-NAME, -fNAME=V; names from passes/flags.def.
-static void set_flag(Options *o, const char *text) {
-  static const char *const names[] = {
-#define FLAG(name, value, meaning) name,
+const OptFlag opt_flags[] = {
+#define FLAG(name, value, meaning) {name, value},
 #include "passes/flags.def"
 #undef FLAG
-      NULL};
+    {NULL, NULL}};
+
+// -fNAME, -fno-NAME, -fNAME=V
+static void set_flag(Options *o, const char *text) {
+  const char *names[LEN(opt_flags)];
+  for (size_t i = 0; i < LEN(opt_flags); i++) names[i] = opt_flags[i].name;
   const char *eq = strchr(text, '=');
   bool off = !strncmp(text, "no-", 3);
   if (!*text || (off && eq)) usage_error("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);

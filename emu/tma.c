@@ -1,6 +1,7 @@
 // Tensor copies by TMA: boxes of tensor maps against dense, perhaps swizzled tiles of shared
 // memory. From the PTX ISA ("Tensors", cp.async.bulk.tensor) and the CUDA driver's
-// cuTensorMapEncodeTiled. SPDX-License-Identifier: MIT
+// cuTensorMapEncodeTiled.
+// SPDX-License-Identifier: MIT
 #include "emu/tma.h"
 
 #include <math.h>

@@ -7,7 +7,8 @@
 //
 // Numbers as in mma.c: exact products summed in double, then added and rounded once. A GPU
 // truncates while it aligns; of fp8 products it keeps about 14 bits: the oracle's tolerance covers
-// that. SPDX-License-Identifier: MIT
+// that.
+// SPDX-License-Identifier: MIT
 #include <string.h>
 
 #include "base/numeric.h"

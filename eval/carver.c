@@ -1,5 +1,6 @@
 // tilelang.carver: a module of tlc's own, written in the language (carver.tl), over the tuner's
-// hints. SPDX-License-Identifier: MIT
+// hints.
+// SPDX-License-Identifier: MIT
 #include "eval/internal.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // Tile ops that become other tile ops and parallel loops before layouts are chosen: what their
-// files share. SPDX-License-Identifier: MIT
+// files share.
+// SPDX-License-Identifier: MIT
 #ifndef TLC_EXPAND_H
 #define TLC_EXPAND_H
 

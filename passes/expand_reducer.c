@@ -1,6 +1,7 @@
 // The program's reducers (T.alloc_reducer): beside each stands a hidden one with the partial
 // results since it was last written or finalized, so that the reducer itself is a fragment like
-// others. SPDX-License-Identifier: MIT
+// others.
+// SPDX-License-Identifier: MIT
 #include "passes/expand.h"
 
 typedef struct {

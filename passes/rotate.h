@@ -1,5 +1,6 @@
 // What the files of the rotate pass share: what statements touch, whether they may change places,
-// and iterations of unrolled loops taken out. SPDX-License-Identifier: MIT
+// and iterations of unrolled loops taken out.
+// SPDX-License-Identifier: MIT
 #ifndef TLC_ROTATE_H
 #define TLC_ROTATE_H
 

@@ -1,5 +1,6 @@
 // What statements touch, and whether they may change places: registers by ranges, rings of shared
-// tiles by their slots. SPDX-License-Identifier: MIT
+// tiles by their slots.
+// SPDX-License-Identifier: MIT
 #include "passes/rotate.h"
 
 /* accesses */

@@ -106,7 +106,8 @@ static bool run_once(Program *p, PassCtx *c) {
     check_contract(pass, have);
     double begin = c->time ? clock_seconds() : 0;
     pass->run(p, c);
-    if (c->time) fprintf(c->dump_to, "%-10s %8.3f ms\n", pass->name, 1e3 * (clock_seconds() - begin));
+    if (c->time)
+      fprintf(c->dump_to, "%-10s %8.3f ms\n", pass->name, 1e3 * (clock_seconds() - begin));
     have = update_contract(c->arena, pass, have);
     ok = !diag_errors(c->diags);
     if (ok) verify_after(p, pass);

@@ -1,5 +1,6 @@
 // A copy within device memory as a contender: what a kernel that only moved as many bytes could
-// reach on this GPU. SPDX-License-Identifier: MIT
+// reach on this GPU.
+// SPDX-License-Identifier: MIT
 #include "cuda.h"
 #include "private.h"
 

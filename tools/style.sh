@@ -21,7 +21,7 @@ for f in $files; do
   [ -f "$f" ] || continue
   n=$(wc -l < "$f")
   [ "$n" -le 600 ] || excused "$f" lines || say "$f: $n lines (at most 600)"
-  head -n 12 "$f" | grep -q 'SPDX-License-Identifier' || say "$f: no SPDX line"
+  head -n 12 "$f" | grep -q '^\W*SPDX-License-Identifier: [A-Z0-9]' || say "$f: no SPDX line"
   case $f in
     *.def) ;; # tables: one entry a line
     *.sh|*.mk|Makefile) columns "$f" 120 ;;
@@ -49,10 +49,11 @@ allowed() {
     codegen) echo base ir passes codegen ;;
     emu) echo base ir emu ;;
     runtime) echo base runtime ;;
+    tuner) echo base parser eval ir runtime driver tuner ;; # passes, codegen and emu through driver/
     *) echo base lexer parser eval ir passes codegen emu runtime tuner driver ;;
   esac
 }
-for room in base lexer parser eval ir passes codegen emu runtime; do
+for room in base lexer parser eval ir passes codegen emu runtime tuner; do
   ok=$(allowed $room)
   for f in $(git ls-files "$room/*.c" "$room/*.h" "$room/*.l" "$room/*.y"); do
     [ -f "$f" ] || continue

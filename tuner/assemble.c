@@ -1,5 +1,6 @@
 // What the assembler says of candidates, for a ranking without a GPU: nvcc -Xptxas -v, kept beside
-// what it made. SPDX-License-Identifier: MIT
+// what it made.
+// SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 // What the compiler said of a candidate, as bytes: for the pipe of a worker process, and for the
 // database, by the SHA-256 of all that decides: this very tlc, the options, the candidate, and the
-// files that were read or looked for. SPDX-License-Identifier: MIT
+// files that were read or looked for.
+// SPDX-License-Identifier: MIT
 #include <string.h>
 #include <unistd.h>
 

@@ -5,25 +5,17 @@
 
 #include "tuner/internal.h"
 
-typedef struct {
-  const char *name, *value; // value: "" for a switch
-} Flag;
-
-static const Flag known[] = {
-#define FLAG(name, value, meaning) {name, value},
-#include "passes/flags.def"
-#undef FLAG
-};
-
 // What is tried of a flag without values of its own: both positions of a switch, 2 to 4 of a count.
-static const char *values_of(const Flag *f) { return *f->value ? "2:3:4" : "0:1"; }
+static const char *values_of(const OptFlag *f) { return *f->value ? "2:3:4" : "0:1"; }
+
+enum { MOST_NAMES = 64 };
 
 static NORETURN void unknown(const char *name) {
-  const char *names[LEN(known) + 1] = {0};
+  const char *names[MOST_NAMES + 1] = {0};
   fprintf(stderr, "tlc: --space-flags: '%s' is none of", name);
-  for (size_t i = 0; i < LEN(known); i++) {
-    names[i] = known[i].name;
-    fprintf(stderr, "%s %s", i ? "," : "", known[i].name);
+  for (int i = 0; opt_flags[i].name && i < MOST_NAMES; i++) {
+    names[i] = opt_flags[i].name;
+    fprintf(stderr, "%s %s", i ? "," : "", names[i]);
   }
   const char *near = near_name(name, names);
   fprintf(stderr, near ? "; did you mean '%s'?\n" : "\n", near);
@@ -63,11 +55,9 @@ TnFlagSets tn_flag_sets(Arena *a, const Options *o) {
   while (rest && (item = tn_next_value(a, &rest, ','))) {
     const char *eq = strchr(item, '=');
     const char *name = eq ? arena_strn(a, item, (size_t)(eq - item)) : item;
-    const Flag *f = NULL;
-    for (size_t i = 0; i < LEN(known); i++) {
-      if (!strcmp(known[i].name, name)) f = &known[i];
-    }
-    if (!f) unknown(name);
+    const OptFlag *f = opt_flags;
+    while (f->name && strcmp(f->name, name)) f++;
+    if (!f->name) unknown(name);
     if (!map_has(o->flags, name)) cross(a, &sets, name, eq ? eq + 1 : values_of(f));
   }
   return sets;

@@ -1,6 +1,5 @@
 // The largest product of a candidate, and how warps share it: for people.
 // SPDX-License-Identifier: MIT
-#include "passes/plan.h"
 #include "tuner/internal.h"
 
 typedef struct {
@@ -12,16 +11,15 @@ typedef struct {
 static void tile_op(void *ctx, Stmt *s) {
   Look *l = ctx;
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;
-  int64_t m, n, k;
-  plan_gemm_dims(s, &m, &n, &k);
+  JobGemm g;
+  (void)job_gemm(s, l->threads, &g);
   int *tile = l->c->tile;
-  if (m * n * k <= (int64_t)tile[0] * tile[1] * tile[2]) return;
-  tile[0] = (int)m;
-  tile[1] = (int)n;
-  tile[2] = (int)k;
-  GemmPolicy policy = (GemmPolicy)s->u.op.arg[op_arg(OP_GEMM, "policy")].i;
-  if (!plan_partition(policy, tile[0], tile[1], l->threads / 32, &l->c->warps[0], &l->c->warps[1]))
-    l->c->warps[0] = l->c->warps[1] = 0;
+  if (g.m * g.n * g.k <= (int64_t)tile[0] * tile[1] * tile[2]) return;
+  tile[0] = (int)g.m;
+  tile[1] = (int)g.n;
+  tile[2] = (int)g.k;
+  l->c->warps[0] = g.warps_m;
+  l->c->warps[1] = g.warps_n;
 }
 
 static void thread_op(void *ctx, Stmt *s) {

@@ -1,5 +1,6 @@
 // Which parameters of a kernel shape its schedule: found by changing each and looking at what of
-// the program changes, not by their names. SPDX-License-Identifier: MIT
+// the program changes, not by their names.
+// SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@ typedef struct {
   Arena *arena;
   const TnFigures *f;
   const Target *target;
-  const Program *tile, *thread; // after `raster`; after all passes
+  const Program *tile, *thread; // blocks in launch order; after all passes
   const TnBindings *sizes;
   const TnAsm *as;
 } Model;
@@ -247,11 +247,9 @@ static const char *bound(const TnModel *t) {
 TnModel tn_model(const Program *tile, const Program *thread, const Target *t, const TnFigures *f,
                  const TnAsm *as, const TnBindings *sizes) {
   Arena *a = arena_new();
-  Program *p = ir_clone(a, tile);
-  PassCtx c = {.arena = a, .target = t, .stop_after = "raster", .flags = map_new(a)};
-  c.diags = diag_new(a, src_new(a), (DiagOptions){0});
+  Program *p = job_in_launch_order(a, tile, t);
   TnModel out = {0};
-  if (passes_run(p, &c) && p->kernels.len == thread->kernels.len) {
+  if (p && p->kernels.len == thread->kernels.len) {
     Model m = {a, f, t, p, thread, sizes, as};
     for (int i = 0; i < p->kernels.len; i++)
       add_kernel(&m, thread->kernels.data[i], p->kernels.data[i], &out);

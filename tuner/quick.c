@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
 
-#include "passes/plan.h"
 #include "tuner/model.h"
 
 typedef struct {
@@ -30,22 +29,20 @@ static void access(void *ctx, const Access *a) {
 }
 
 static void gemm(Quick *q, const Stmt *s) {
-  int64_t m, n, k;
-  int wm, wn;
-  plan_gemm_dims(s, &m, &n, &k);
-  GemmPolicy policy = (GemmPolicy)s->u.op.arg[op_arg(OP_GEMM, "policy")].i;
-  if (!plan_partition(policy, (int)m, (int)n, q->kernel->threads / 32, &wm, &wn)) {
+  JobGemm g;
+  if (!job_gemm(s, q->kernel->threads, &g)) {
     q->bad = true;
     return;
   }
   DType t = s->u.op.arg[op_arg(OP_GEMM, "a")].region->buf->dtype;
-  bool groups = q->target->bulk && m % 64 == 0 && q->kernel->threads % 128 == 0;
-  double flops = 2.0 * (double)(m * n * k), bytes = dt_bits(t) / 8.0;
+  bool groups = q->target->bulk && g.m % 64 == 0 && q->kernel->threads % 128 == 0;
+  double flops = 2.0 * (double)(g.m * g.n * g.k), bytes = dt_bits(t) / 8.0;
   double share = groups ? 1 : q->f->mma_share;
-  double rows = groups ? ceil((double)m / 64) : wm; // times that B is read
+  double rows = groups ? ceil((double)g.m / 64) : g.warps_m; // times that B is read
   q->flops += q->times * flops;
   q->tensor += q->times * flops / (mw_tensor_rate(q->f, t) * share);
-  q->smem += q->times * bytes * (double)k * ((double)n * rows + (double)m * (groups ? 1 : wn));
+  double columns = groups ? 1 : g.warps_n; // and A
+  q->smem += q->times * bytes * (double)g.k * ((double)g.n * rows + (double)g.m * columns);
 }
 
 static void visit(Quick *q, Stmt *s) {

@@ -1,6 +1,6 @@
 // --roller: the model makes candidates up. All tiles and thread counts get a rough time; the best
-// of them, with each depth and raster, are compiled for the model proper. SPDX-License-Identifier:
-// MIT
+// of them, with each depth and raster, are compiled for the model proper.
+// SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
 

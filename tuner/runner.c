@@ -1,5 +1,6 @@
 // The runner process: reads messages, has them carried out, answers. Its stdout is the tuner's;
-// what libraries and kernels print goes to stderr. SPDX-License-Identifier: MIT
+// what libraries and kernels print goes to stderr.
+// SPDX-License-Identifier: MIT
 #include "tuner/runner.h"
 
 #include <fcntl.h>

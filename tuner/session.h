@@ -1,5 +1,6 @@
 // tuner/session: the tuner's end of its runner process, and the lock that keeps the GPU to one
-// tuner. SPDX-License-Identifier: MIT
+// tuner.
+// SPDX-License-Identifier: MIT
 #ifndef TLC_TUNER_SESSION_H
 #define TLC_TUNER_SESSION_H
 
@@ -27,8 +28,8 @@ bool tn_session_read(TnSession *s);
 bool tn_session_next(TnSession *s, Arena *a, TnMessage *m); // the next whole line
 // Ends the process; `how`, if wanted, gets how it ended. gently: it may end by itself first.
 void tn_session_stop(TnSession *s, bool gently, Buf *how);
-// Waits for a line until the deadline (clock_seconds). False: none came, or the process is gone, or a
-// signal arrived.
+// Waits for a line until the deadline, by clock_seconds. False: none came, the process is gone, or
+// a signal arrived.
 bool tn_session_wait(TnSession *s, Arena *a, double deadline, TnMessage *m);
 
 /* lock.c */
@@ -41,8 +42,8 @@ typedef struct {
 
 // $TLC_GPU_LOCK, else a file in /tmp that all users of the machine share.
 void tn_lock_open(TnLock *l, Arena *a);
-bool tn_lock_try(
-    TnLock *l); // true once it is held; without a file nothing is locked, and it is true
+// True once it is held; without a file nothing is locked, and it is true.
+bool tn_lock_try(TnLock *l);
 void tn_lock_close(TnLock *l);
 
 #endif

@@ -1,5 +1,6 @@
 // What all searches of one run share: the cache, the compiler processes, the runner, the GPU's
-// lock. SPDX-License-Identifier: MIT
+// lock.
+// SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

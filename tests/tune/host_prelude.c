@@ -1,4 +1,5 @@
-// Prints the host prelude, for host_nvcc.sh. SPDX-License-Identifier: MIT
+// Prints the host prelude, for host_nvcc.sh.
+// SPDX-License-Identifier: MIT
 #include "codegen/codegen.h"
 
 int main(void) {

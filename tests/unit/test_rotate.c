@@ -1,5 +1,6 @@
 // rotate: which pipelined loops turn, what stays as it was (waits, their counts, one barrier an
-// iteration), and the sums that come out. SPDX-License-Identifier: MIT
+// iteration), and the sums that come out.
+// SPDX-License-Identifier: MIT
 #include "pass_build.h"
 
 enum { THREADS = 64, MAX_TRIPS = 12 };

@@ -1,5 +1,6 @@
 // Builds an emitted .cu with g++ and the host prelude, and calls its launcher. Libraries are cached
-// by the text's hash under build/tests/text. SPDX-License-Identifier: MIT
+// by the text's hash under build/tests/text.
+// SPDX-License-Identifier: MIT
 #ifndef TLC_TESTS_TEXT_HOST_H
 #define TLC_TESTS_TEXT_HOST_H
 
