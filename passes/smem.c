@@ -21,6 +21,8 @@ typedef struct {
   int position;
   int outer_begin; // position where the outermost loop around here began; -1 outside loops
   bool producers;  // inside their branch: what they touch lives all along
+  bool alone;      // inside a branch of some threads that wait at mbarriers: the same
+  Uniform *uniform;
 } Scan;
 
 static void touch(void *ctx, const Access *acc) {
@@ -34,6 +36,7 @@ static void touch(void *ctx, const Access *acc) {
       else l->all_along = true;
       continue;
     }
+    l->all_along |= s->alone;
     if (l->first > l->last) l->first = at;
     l->last = s->position; // all tiles of a loop meet at its beginning, which is enough
   }
@@ -44,6 +47,12 @@ static void keep_barrier(Scan *s, const Stmt *x) {
   if (x->kind != ST_OP || x->u.op.op != OP_MBAR_INIT) return;
   for (int i = 0; i < s->lives.len; i++)
     s->lives.data[i].all_along |= s->lives.data[i].buf == x->u.op.arg[0].region->buf;
+}
+
+// A branch whose threads run beside the others', ordered by mbarriers alone (sync_by_hand)?
+static bool by_hand(const Scan *s, Stmt *x) {
+  if (x->kind != ST_IF || x->u.branch.roles || !walk_has_op(x, OP_MBAR_WAIT)) return false;
+  return !uniform_expr(s->uniform, x->u.branch.cond);
 }
 
 static void scan(Scan *s, Stmt *x) {
@@ -57,11 +66,13 @@ static void scan(Scan *s, Stmt *x) {
     for (int i = 0; i < x->u.block.len; i++) scan(s, x->u.block.data[i]);
   if (x->kind == ST_FOR) scan(s, x->u.loop.body);
   if (x->kind == ST_IF) {
+    bool was = s->producers, alone = s->alone;
+    s->alone = alone || by_hand(s, x);
     scan(s, x->u.branch.yes);
-    bool was = s->producers;
     s->producers = was || x->u.branch.roles;
     scan(s, x->u.branch.no);
     s->producers = was;
+    s->alone = alone;
   }
   if (outermost) s->outer_begin = -1;
 }
@@ -158,6 +169,7 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
     vec_push(c->arena, &s.lives, ((Life){b, bytes, align, 1, 0, false, own}));
     sum += bytes;
   }
+  s.uniform = uniform_new(c->arena, k);
   scan(&s, k->body);
   Life **order = NEWN(c->arena, Life *, s.lives.len);
   for (int i = 0; i < s.lives.len; i++) order[i] = &s.lives.data[i];

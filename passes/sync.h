@@ -100,6 +100,7 @@ typedef struct {
   State *collect; // when set: accesses go here and are not checked
   Shape *shapes[SYNC_BUCKETS];
   Overlap *overlaps[SYNC_BUCKETS];
+  bool waits;               // the kernel waits at mbarriers
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
   int loops;                // loops around whose bodies are being walked repeatedly
@@ -198,6 +199,9 @@ void sync_remove(Stmt *parent, const Stmt *s);
 int sync_index(const Stmt *parent, const Stmt *x);
 // the block under root that x is a child of; NULL: none
 Stmt *sync_parent(Stmt *root, const Stmt *x);
+// Of threads apart, in branches where each waits at mbarriers? A barrier between would keep the
+// ones from what the others wait for; the program orders such accesses, and the emulator checks.
+bool sync_by_hand(Sync *s, const Pending *a, const Pending *b);
 
 /* sync_split.c */
 

@@ -164,7 +164,7 @@ static void check(Sync *s, const Pending *b) {
   for (int i = 0; i < s->state.len && !s->from; i++) {
     const Pending *a = s->state.data[i];
     Conflict kind = sync_conflict(s, a, b);
-    if (kind == CONFLICT_NONE) continue;
+    if (kind == CONFLICT_NONE || sync_by_hand(s, a, b)) continue;
     s->from = a;
     s->to = b;
     s->kind = kind;

@@ -1,4 +1,5 @@
-// Where a barrier goes: statements in and out of blocks, and what two paths share.
+// Where a barrier goes, and where none does: statements in and out of blocks, and what two paths
+// share.
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
@@ -49,4 +50,26 @@ Stmt *sync_parent(Stmt *root, const Stmt *x) {
   Find f = {x, NULL};
   st_walk(root, find_parent, &f);
   return f.parent;
+}
+
+// Is p in a branch of some threads that wait at an mbarrier there?
+static bool waits_alone(Sync *s, const Pending *p) {
+  for (int i = 0; i < p->npath; i++) {
+    Stmt *x = p->path[i];
+    bool branch = x->kind == ST_IF && !x->u.branch.roles;
+    if (branch && !uniform_expr(s->uniform, x->u.branch.cond) && walk_has_op(x, OP_MBAR_WAIT))
+      return true;
+  }
+  return false;
+}
+
+bool sync_by_hand(Sync *s, const Pending *a, const Pending *b) {
+  if (!s->waits || !waits_alone(s, a) || !waits_alone(s, b)) return false;
+  Subst by = {.arena = s->a};
+  subst_add(&by, s->other, ex_var(s->a, s->kernel->thread));
+  for (int i = 0; i < a->at.conds.len; i++) {
+    Expr *cond = subst_expr(&by, a->at.conds.data[i]);
+    if (facts_prove(s->facts, ex_un(s->a, UN_NOT, cond))) return true;
+  }
+  return false;
 }

@@ -4,6 +4,7 @@
     #! run: -p K={0,64}          arguments; {a,b} gives every combination
     #! in: A = np.arange(9)      an input of its own (floats of 8 bits and bfloat16: raw bits)
     #! device: oracle            what no pass lowers yet: the tile program as written, and its text
+    #! expect: numpy           what the oracle cannot run: no comparison with it
     #! tolerance: 1e-6           relative and absolute, for functions that NumPy rounds otherwise
 
 `list` prints "FILE ARGS" for every run, `run "FILE ARGS"` runs one: tlc also compares with its
@@ -127,6 +128,16 @@ def shape_of(param, values):
     return shape
 
 
+def expectations(facts, names, folder):
+    files = []
+    for p in facts["params"]:
+        if p["kind"] == "tensor" and p["role"] != "in":
+            file = f"{folder}/{p['name']}.want.npy"
+            np.save(file, np.asarray(names[p["name"]]).astype(TYPES[p["dtype"]]))
+            files += ["--expect", f"{p['name']}={file}"]
+    return files
+
+
 def run(case):
     path, _, text = case.partition(" ")
     args = text.split()
@@ -139,6 +150,8 @@ def run(case):
         files = make_inputs(path, facts, values, folder, names)
         for line in heads(path, "numpy"):
             exec(line, names)
+        if heads(path, "expect"):
+            files += expectations(facts, names, folder)
         for seed in ("1", "9") if device == "emu" else ("1",):
             command = [TLC, "--run", f"--device={device}", f"--emu-seed={seed}", path, *args, *files]
             done = subprocess.run(command, capture_output=True, text=True)
