@@ -103,6 +103,7 @@ int drv_bench(Job *j, const Options *o) {
   DeviceKernel k;
   status = device_load(j, o, &d, args, &k);
   if (status) return status;
+  tn_gpu_claim(o->arena);
   Product product;
   bool is_product = product_find(j->tile.data[0], &product);
   Result result = {0};

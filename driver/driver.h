@@ -74,6 +74,11 @@ typedef struct {
 
 extern const OptFlag opt_flags[];
 
+/* usage.c */
+
+// Ends the run where one of the options given (by their names) would be ignored.
+void opt_check(const Options *o, const char *const *given, int n);
+
 /* compile.c: the trip from a file to a program */
 
 typedef struct Job {

@@ -319,7 +319,7 @@ static void defaults(Options *o) {
 
 int opt_parse(Options *o, int argc, char **argv) {
   defaults(o);
-  Words words = {0};
+  Words words = {0}, given = {0};
   for (int i = 1; i < argc; i++) expand(o, &words, argv[i], 0);
   bool only_files = false;
   for (int i = 0; i < words.len; i++) {
@@ -347,6 +347,7 @@ int opt_parse(Options *o, int argc, char **argv) {
         value = words.data[i];
       }
       t->set(o, value);
+      vec_push(o->arena, &given, t->name);
     }
   }
   if (!o->input && o->tune.clear_cache) {
@@ -354,6 +355,7 @@ int opt_parse(Options *o, int argc, char **argv) {
     return EXIT_OK;
   }
   if (!o->input) usage_error("no input file");
+  opt_check(o, given.data, given.len);
   // What is measured here is meant for here.
   if (o->mode == MODE_TUNE && !o->tune.no_run && o->arch == default_arch) o->arch = "native";
   return -1;

@@ -177,6 +177,41 @@ case_written() { # without a GPU, too
   rank samples/gemm_nt.tl --sweep K=1,2; same $? 2
 }
 
+case_usage() { # what would be ignored, or is found out late, is refused before anything is done
+  wrong() { # what is said; options
+    want=$1
+    shift
+    "$TLC" samples/gemm_nt.tl "${SIZES[@]}" "$@" > "$D/out" 2> "$D/err"; same "$?" "${STATUS-2}"
+    has "$D/err" "$want"
+    [ ! -s "$D/out" ] || fail "$* printed $(head -n 3 "$D/out")"
+  }
+  axis=(--tune --no-run --space block_M=64)
+  for o in --no-run --roller --no-cache --clear-cache '--space block_M=1' '--configs x' '--topk 1' '--save x' \
+    '--report x' '--sweep K=1' '--warmup 1' '--rep 1' '-j 1' '--space-flags stages' '--gpu H100'; do
+    wrong "tlc: ${o%% *} goes with --tune\$" $o -o "$D/x.cu"
+  done
+  [ ! -e "$D/x.cu" ] || fail "it was compiled"
+  for o in --header --emit=ptx -MD --device=emu --out=C=x --tuned=x --strict; do
+    n=${o%%=*}
+    [ "$n" = --header ] && o+=" x"
+    wrong "^tlc: $n has no meaning with --tune" $o "${axis[@]}"
+  done
+  for o in --run --bench --list-configs; do wrong "^tlc: $o and --tune exclude each other" "${axis[@]}" $o; done
+  wrong '--space and --configs exclude each other' "${axis[@]}" --configs x
+  wrong '--space and --roller exclude each other' "${axis[@]}" --roller
+  wrong '--space-flags and --roller exclude' --tune --no-run --roller --space-flags stages
+  wrong '--sweep and --no-run exclude' "${axis[@]}" --sweep K=1
+  wrong '--strict is of --tuned FILE' --strict
+  wrong 'the ranking is on stdout' "${axis[@]}" -o -
+  for o in 64,,128 64, ,; do wrong "--space: a value of '$o' is empty" --tune --no-run --space "block_M=$o"; done
+  wrong "--space-flags: a value of '2:' is empty" "${axis[@]}" --space-flags stages=2:
+  wrong "--space-flags: a value of '' is empty" "${axis[@]}" --space-flags stages=
+  wrong 'persistent=7: a switch is 0 or 1' "${axis[@]}" --space-flags persistent=7
+  for o in --save --report -o; do
+    STATUS=3 wrong "tlc: $o /no/such: No such file" "${axis[@]}" $o /no/such
+    STATUS=3 wrong "tlc: $o $D: Is a directory" "${axis[@]}" $o "$D"
+  done
+}
 case_compiled_once() { # what the compiler said is kept, by all that decides
   mkdir -p "$D/a" "$D/b"
   sed 's/^import tilelang$/import tilelang\nfrom depth import DEPTH/; s/num_stages=3,/num_stages=DEPTH,/' \

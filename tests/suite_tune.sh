@@ -169,7 +169,7 @@ case_two_tuners() { # on one database and one GPU
   tune; same $? 0
   wait $pid || fail "$(cat "$D/err2")"
   cat "$D/err" "$D/err2" > "$D/both"
-  has "$D/both" 'another tuner has the GPU .*: waiting'
+  has "$D/both" 'another tlc has the GPU .*: waiting'
   has "$D/out" '^Best latency \(ms\): 0\.3048'
   has "$D/out2" '^Best latency \(ms\): 0\.3048'
   tune; has "$D/out" '0 tried now, 8 from the cache'
@@ -358,6 +358,15 @@ case_own_runner_faults() {
   no_orphans
 }
 
+case_bench_waits() { # for a tuner, or another one, to end
+  host_gpu ''
+  (exec 9>> "$TLC_GPU_LOCK"; flock 9; touch "$D/held"
+    for _ in $(seq 300); do grep -qs waiting "$D/err" && break; sleep 0.1; done; touch "$D/freed") &
+  until [ -e "$D/held" ]; do sleep 0.05; done
+  "$TLC" --bench --arch native samples/vector_add.tl -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  has "$D/err" "another tlc has the GPU \($TLC_GPU_LOCK\): waiting"
+  [ -e "$D/freed" ] || fail "it did not wait"
+}
 case_bench_beside_a_copy() { # --bench of what is no product: checked, timed, beside a copy of as many bytes
   host_gpu ''
   "$TLC" --bench --json --arch native samples/vector_add.tl -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"

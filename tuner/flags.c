@@ -28,20 +28,24 @@ static NORETURN void not_a_number(const char *name, const char *value) {
   exit(EXIT_USAGE);
 }
 
-static void check_number(const char *name, const char *value) {
+static void check_number(const OptFlag *f, const char *value) {
   size_t digits = strspn(value, "0123456789");
-  if (!digits || value[digits] || digits > 9) not_a_number(name, value);
+  if (!digits || value[digits] || digits > 9) not_a_number(f->name, value);
+  if (*f->value || !strcmp(value, "0") || !strcmp(value, "1")) return;
+  fprintf(stderr, "tlc: --space-flags: %s=%s: a switch is 0 or 1\n", f->name, value);
+  exit(EXIT_USAGE);
 }
 
-static void cross(Arena *a, TnFlagSets *sets, const char *name, const char *values) {
+static void cross(Arena *a, TnFlagSets *sets, const OptFlag *f, const char *values) {
   TnFlagSets out = {0};
+  tn_check_list(a, "--space-flags", values, ':');
   for (int i = 0; i < sets->len; i++) {
     const char *rest = values, *value;
     while ((value = tn_next_value(a, &rest, ':'))) {
-      check_number(name, value);
+      check_number(f, value);
       TnBindings one = {0};
       for (int k = 0; k < sets->data[i].len; k++) vec_push(a, &one, sets->data[i].data[k]);
-      vec_push(a, &one, (EvBinding){name, value});
+      vec_push(a, &one, (EvBinding){f->name, value});
       vec_push(a, &out, one);
     }
   }
@@ -58,7 +62,7 @@ TnFlagSets tn_flag_sets(Arena *a, const Options *o) {
     const OptFlag *f = opt_flags;
     while (f->name && strcmp(f->name, name)) f++;
     if (!f->name) unknown(name);
-    if (!map_has(o->flags, name)) cross(a, &sets, name, eq ? eq + 1 : values_of(f));
+    if (!map_has(o->flags, name)) cross(a, &sets, f, eq ? eq + 1 : values_of(f));
   }
   return sets;
 }

@@ -15,6 +15,9 @@ void tn_axis(Arena *a, const char *option, const char *text, EvBinding *out);
 // The next value of such a list; NULL after the last.
 const char *tn_next_value(Arena *a, const char **list, char separator);
 
+// Ends the run where a value of such a list is empty.
+void tn_check_list(Arena *a, const char *option, const char *list, char separator);
+
 /* flags.c */
 
 // Every combination of the options that --space-flags names, at least the empty one. Ends the run

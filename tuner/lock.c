@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tuner/session.h"
+#include "tuner/tuner.h"
 
 void tn_lock_open(TnLock *l, Arena *a) {
   const char *path = getenv("TLC_GPU_LOCK");
@@ -24,6 +25,18 @@ bool tn_lock_try(TnLock *l) {
   if (l->fd < 0 || l->held) return true;
   l->held = flock(l->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   return l->held;
+}
+
+void tn_lock_say(const TnLock *l) {
+  fprintf(stderr, "tlc: another tlc has the GPU (%s): waiting\n", l->path);
+}
+
+void tn_gpu_claim(Arena *a) {
+  TnLock l;
+  tn_lock_open(&l, a);
+  if (tn_lock_try(&l)) return;
+  tn_lock_say(&l);
+  while (flock(l.fd, LOCK_EX) && errno == EINTR) {}
 }
 
 void tn_lock_close(TnLock *l) {

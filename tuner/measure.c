@@ -85,7 +85,7 @@ int tn_measure(const Options *given) {
     fprintf(stderr, "tlc: -o holds one winner, --sweep finds several: --save keeps them all\n");
     return EXIT_USAGE;
   }
-  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
+  tn_check_outputs(o);
   if (o->tune.clear_cache && tn_clear_cache())
     fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
   int status = tn_workshop_open(&w, o, o->arena);

@@ -27,8 +27,9 @@ int tn_write_winner(const TnResult *r, const char *path);     // the .cu; an exi
 
 /* saved.c: --save, a file of winners that is read by --tuned */
 
-// Ends the run where the file is there and is none of ours, or cannot be written.
-void tn_save_check(Arena *a, const char *path);
+// Ends the run where a file that is asked for could not be written in the end, or the tuning file
+// is there and is none of ours.
+void tn_check_outputs(const Options *o);
 int tn_save(const TnResults *list, const char *path); // an exit status
 // What an entry is stale without: a hash of the program, comments and blanks apart.
 uint64_t tn_source_hash(Arena *a, const char *text, size_t len);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "driver/json.h"
@@ -106,13 +107,23 @@ static Entries read_entries(Arena *a, const char *path) {
   return list;
 }
 
-void tn_save_check(Arena *a, const char *path) {
-  (void)read_entries(a, path);
+// Ends the run where the file will not be written.
+static void check_writable(Arena *a, const char *option, const char *path) {
+  struct stat st;
   const char *slash = strrchr(path, '/');
   const char *folder = slash ? arena_printf(a, "%.*s/", (int)(slash - path), path) : ".";
-  if (access(folder, W_OK) == 0) return;
-  fprintf(stderr, "tlc: --save %s: %s\n", path, strerror(errno));
+  bool there = stat(path, &st) == 0, is_folder = there && S_ISDIR(st.st_mode);
+  bool device = there && !is_folder && !S_ISREG(st.st_mode); // written in place
+  if (!is_folder && access(device ? path : folder, W_OK) == 0) return;
+  fprintf(stderr, "tlc: %s %s: %s\n", option, path, strerror(is_folder ? EISDIR : errno));
   exit(EXIT_MACHINE);
+}
+
+void tn_check_outputs(const Options *o) {
+  if (o->tune.save) check_writable(o->arena, "--save", o->tune.save);
+  if (o->tune.save) (void)read_entries(o->arena, o->tune.save);
+  if (o->tune.report) check_writable(o->arena, "--report", o->tune.report);
+  if (o->output) check_writable(o->arena, "-o", o->output);
 }
 
 /* ------------------------------------------------------------------ what is added */

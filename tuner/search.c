@@ -155,8 +155,7 @@ static void start_run(TnSearch *s) {
     if (s->items[k].phase == TN_READY) next = &s->items[k];
   if (!next) return;
   if (!tn_lock_try(&s->w->lock)) {
-    if (!s->waits)
-      fprintf(stderr, "tlc: another tuner has the GPU (%s): waiting\n", s->w->lock.path);
+    if (!s->waits) tn_lock_say(&s->w->lock);
     s->waits = true;
     return;
   }

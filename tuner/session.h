@@ -42,8 +42,9 @@ typedef struct {
 
 // $TLC_GPU_LOCK, else a file in /tmp that all users of the machine share.
 void tn_lock_open(TnLock *l, Arena *a);
-// True once it is held; without a file nothing is locked, and it is true.
+// True once it is held. Without a file nothing is locked, and it is true.
 bool tn_lock_try(TnLock *l);
+void tn_lock_say(const TnLock *l); // that another has it
 void tn_lock_close(TnLock *l);
 
 #endif

@@ -60,6 +60,15 @@ void tn_axis(Arena *a, const char *option, const char *text, EvBinding *out) {
   const char *eq = strchr(text, '=');
   if (!eq || eq == text || !eq[1]) usage("%s wants NAME=VALUE,VALUE..., got '%s'", option, text);
   *out = (EvBinding){arena_strn(a, text, (size_t)(eq - text)), eq + 1};
+  tn_check_list(a, option, eq + 1, ',');
+}
+
+void tn_check_list(Arena *a, const char *option, const char *list, char separator) {
+  const char *rest = list, *value;
+  size_t n = strlen(list);
+  bool whole = n && list[n - 1] != separator;
+  while (whole && (value = tn_next_value(a, &rest, separator))) whole = *value != 0;
+  if (!whole) usage("%s: a value of '%s' is empty", option, list);
 }
 
 bool tn_binds(const TnBindings *list, const char *name) {
@@ -276,6 +285,7 @@ static void check_axes(const Options *o, const EvEntry *e) {
   for (int i = 0; i < o->tune.axes.len; i++) {
     const char *names[64] = {0};
     bool found = false;
+    tn_check_list(o->arena, "--space", o->tune.axes.data[i].value, ',');
     for (int k = 0; k < e->operands.len; k++) {
       found |= !strcmp(e->operands.data[k], o->tune.axes.data[i].name);
       if (k < 63) names[k] = e->operands.data[k];

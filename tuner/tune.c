@@ -131,11 +131,7 @@ static int rank(const Options *o, struct TnDb *db) {
 }
 
 static int rank_only(const Options *o) {
-  if (o->tune.sweep) {
-    fprintf(stderr, "tlc: --sweep measures: it does not go with --no-run\n");
-    return EXIT_USAGE;
-  }
-  if (o->tune.save) tn_save_check(o->arena, o->tune.save);
+  tn_check_outputs(o);
   if (o->tune.clear_cache && tn_clear_cache())
     fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
   TnDb *db = NULL;

@@ -181,6 +181,11 @@ void tn_failures(const TnSpace *s, FILE *to);        // counts by reason, with a
 
 int tn_tune(const struct Options *o);
 
+/* lock.c */
+
+// Waits until no other tlc measures on this GPU; it is ours until this process ends.
+void tn_gpu_claim(Arena *a);
+
 /* measure.c: --clear-cache; runner.c: --tune-runner; use.c: --tuned FILE, what it says is bound */
 
 int tn_clear_cache(void); // --clear-cache; 0, or -1 with errno set

@@ -1,0 +1,93 @@
+// Which options go with what is done: one that would be ignored is an error.
+// SPDX-License-Identifier: MIT
+#include "driver/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define IN(mode) (1u << (mode))
+
+// Modes that an option has a meaning in; options that are not here go with all.
+static const struct {
+  const char *name;
+  unsigned modes;
+} meanings[] = {
+    {"--no-run", IN(MODE_TUNE)},
+    {"--space", IN(MODE_TUNE)},
+    {"--configs", IN(MODE_TUNE)},
+    {"--space-flags", IN(MODE_TUNE)},
+    {"--roller", IN(MODE_TUNE)},
+    {"--topk", IN(MODE_TUNE)},
+    {"--gpu", IN(MODE_TUNE) | IN(MODE_CONFIGS)}, // hints in a configuration function
+    {"--jobs", IN(MODE_TUNE) | IN(MODE_CONFIGS)},
+    {"-j", IN(MODE_TUNE) | IN(MODE_CONFIGS)},
+    {"--tune-timeout", IN(MODE_TUNE)},
+    {"--warmup", IN(MODE_TUNE)},
+    {"--rep", IN(MODE_TUNE)},
+    {"--sweep", IN(MODE_TUNE)},
+    {"--save", IN(MODE_TUNE)},
+    {"--report", IN(MODE_TUNE)},
+    {"--no-cache", IN(MODE_TUNE)},
+    {"--clear-cache", IN(MODE_TUNE)},
+    {"--cache-limit", IN(MODE_TUNE)},
+    {"--tuned", IN(MODE_EMIT) | IN(MODE_RUN) | IN(MODE_BENCH)},
+    {"--strict", IN(MODE_EMIT) | IN(MODE_RUN) | IN(MODE_BENCH)},
+    {"--emit", ~IN(MODE_TUNE)},
+    {"--header", ~IN(MODE_TUNE)},
+    {"--manifest", ~IN(MODE_TUNE)},
+    {"-MD", ~IN(MODE_TUNE)},
+    {"-MF", ~IN(MODE_TUNE)},
+    {"-MT", ~IN(MODE_TUNE)},
+    {"--device", ~IN(MODE_TUNE)},
+    {"--out", ~IN(MODE_TUNE)},
+    {"--expect", ~IN(MODE_TUNE)},
+};
+
+static const char *const modes[] = {
+    [MODE_RUN] = "--run",       [MODE_BENCH] = "--bench", [MODE_CONFIGS] = "--list-configs",
+    [MODE_SURVEY] = "--survey", [MODE_TUNE] = "--tune",
+};
+
+static NORETURN void usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static NORETURN void usage_error(const char *fmt, ...) {
+  va_list ap;
+  fputs("tlc: ", stderr);
+  va_start(ap, fmt);
+  vfprintf(stderr, fmt, ap);
+  va_end(ap);
+  fputs("\nTry 'tlc --help'.\n", stderr);
+  exit(EXIT_USAGE);
+}
+
+static void check_meaning(const Options *o, const char *given) {
+  for (size_t i = 0; i < LEN(meanings); i++) {
+    if (strcmp(meanings[i].name, given) || meanings[i].modes & IN(o->mode)) continue;
+    if (o->mode != MODE_EMIT) usage_error("%s has no meaning with %s", given, modes[o->mode]);
+    usage_error("%s goes with --tune", given); // all others have a meaning in a build
+  }
+}
+
+static void check_pair(const char *const *given, int n, const char *a, const char *b) {
+  bool has[2] = {false, false};
+  for (int i = 0; i < n; i++) {
+    has[0] |= !strcmp(given[i], a);
+    has[1] |= !strcmp(given[i], b);
+  }
+  if (has[0] && has[1]) usage_error("%s and %s exclude each other", a, b);
+}
+
+void opt_check(const Options *o, const char *const *given, int n) {
+  static const char *const pairs[][2] = {
+      {"--space", "--configs"},      {"--space", "--roller"}, {"--configs", "--roller"},
+      {"--space-flags", "--roller"}, {"--sweep", "--no-run"}, {"--clear-cache", "--no-cache"},
+  };
+  for (size_t a = 0; a < LEN(modes); a++)
+    for (size_t b = a + 1; b < LEN(modes); b++)
+      if (modes[a] && modes[b]) check_pair(given, n, modes[a], modes[b]);
+  for (int i = 0; i < n; i++) check_meaning(o, given[i]);
+  for (size_t i = 0; i < LEN(pairs); i++) check_pair(given, n, pairs[i][0], pairs[i][1]);
+  if (o->tune.strict && !o->tune.tuned) usage_error("--strict is of --tuned FILE");
+  if (o->mode == MODE_TUNE && o->output && !strcmp(o->output, "-"))
+    usage_error("-o -: the ranking is on stdout: name a file");
+}
