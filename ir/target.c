@@ -9,19 +9,33 @@
   .max_grid = {2147483647, 65535, 65535}, .max_param_bytes = 32764
 
 static const Target targets[] = {
-  {.name = "sm_80", .sm = 80, .sms = 108, .max_smem_block = 166912,
-   .smem_per_sm = 167936, COMMON},
-  {.name = "sm_86", .sm = 86, .sms = 84, .max_smem_block = 101376,
-   .smem_per_sm = 102400, COMMON},
-  {.name = "sm_87", .sm = 87, .sms = 16, .max_smem_block = 166912,
-   .smem_per_sm = 167936, COMMON},
-  {.name = "sm_89", .sm = 89, .sms = 142, .max_smem_block = 101376,
-   .smem_per_sm = 102400, .fp8_mma = true,
-   COMMON},
-  {.name = "sm_90a", .sm = 90, .feature = "__CUDA_ARCH_FEAT_SM90_ALL",
-   .sms = 132, .max_smem_block = 232448,
-   .smem_per_sm = 233472, .fp8_mma = true,
-   .red_vec_f32 = true, .atomic_bf16 = true, .bulk = true, .max_cluster = 8, COMMON},
+    {.name = "sm_80",
+     .sm = 80,
+     .sms = 108,
+     .max_smem_block = 166912,
+     .smem_per_sm = 167936,
+     COMMON},
+    {.name = "sm_86", .sm = 86, .sms = 84, .max_smem_block = 101376, .smem_per_sm = 102400, COMMON},
+    {.name = "sm_87", .sm = 87, .sms = 16, .max_smem_block = 166912, .smem_per_sm = 167936, COMMON},
+    {.name = "sm_89",
+     .sm = 89,
+     .sms = 142,
+     .max_smem_block = 101376,
+     .smem_per_sm = 102400,
+     .fp8_mma = true,
+     COMMON},
+    {.name = "sm_90a",
+     .sm = 90,
+     .feature = "__CUDA_ARCH_FEAT_SM90_ALL",
+     .sms = 132,
+     .max_smem_block = 232448,
+     .smem_per_sm = 233472,
+     .fp8_mma = true,
+     .red_vec_f32 = true,
+     .atomic_bf16 = true,
+     .bulk = true,
+     .max_cluster = 8,
+     COMMON},
 };
 
 const Target *target_find(const char *name) {
@@ -41,7 +55,8 @@ typedef struct {
 static bool has(const Target *t, OpCode op) {
   bool sm90 = (op >= OP_MBAR_INIT && op <= OP_STMATRIX) || // ORDER_SM90
               (op >= OP_WGMMA && op <= OP_WGMMA_WAIT);
-  return t->bulk || !sm90;
+  bool named = op == OP_BAR_SYNC || op == OP_BAR_ARRIVE;
+  return t->bulk || named || !sm90;
 }
 
 static void look(void *ctx, Stmt *s) {

@@ -2,11 +2,13 @@
 // passes may take shapes, types and limits for granted.
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
+#include "passes/crew.h"
 
 typedef struct {
   Check *k;
   const char *divergent; // what depends on the thread around here: "condition", "loop bound"; NULL
   bool parallel;         // inside T.Parallel
+  Crew crew;             // who gets here, where nothing is divergent
 } Place;
 
 static void visit(Place p, Stmt *s);
@@ -24,17 +26,6 @@ static const char *op_words(OpCode op) {
   case OP_SYNC: return "T.sync_threads";
   default: return op_info(op)->name;
   }
-}
-
-// Ops that all threads of the block do together. A copy or fill of a per-thread array is not one.
-static bool collective(const Stmt *s) {
-  OpCode op = s->u.op.op;
-  if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
-  if (op == OP_REDUCER_FINALIZE || op == OP_IM2COL) return true;
-  if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
-  if (op != OP_COPY && op != OP_REDUCE && op != OP_SCAN) return false;
-  return s->u.op.arg[0].region->buf->scope != SC_LOCAL &&
-         s->u.op.arg[1].region->buf->scope != SC_LOCAL;
 }
 
 static void want_uniform(Check *k, const char *what, Expr *x, Span span) {
@@ -60,18 +51,48 @@ static void check_operands(Check *k, Stmt *s) {
   }
 }
 
+// What the threads of a crew cannot do without the others.
+static bool whole_only(const Stmt *s) {
+  OpCode op = s->u.op.op;
+  return op == OP_SYNC || op == OP_IM2COL || op == OP_ALLREDUCE || op == OP_BLOCK_VOTE;
+}
+
+static void report_divergent(Place p, const char *what, Span span) {
+  diag_report(p.k->c->diags, DIAG_TILE_DIVERGENT, span, what, p.divergent);
+  if (!p.crew.some) return;
+  diag_note(p.k->c->diags, span,
+            "whole warps in one run of threads can do it together, under a condition that tells "
+            "which of them before the program runs, as T.ws(0) or `32 <= tx and tx < 128`");
+}
+
+// A barrier over some threads is lowered where those that get there are as many.
+static void visit_sync_some(Place p, Stmt *s) {
+  int64_t count = s->u.op.arg[1].i;
+  int threads = p.crew.hi - p.crew.lo;
+  if (p.divergent) report_divergent(p, "T.sync_threads", s->span);
+  else if (count != threads)
+    diag_report(p.k->c->diags, DIAG_SYNC_COUNT, s->span, (long long)count, threads);
+  else *s = *st_op(p.k->c->arena, OP_SYNC, s->span);
+}
+
 static void visit_op(Place p, Stmt *s) {
   Check *k = p.k;
+  if (s->u.op.op == OP_SYNC_SOME) {
+    visit_sync_some(p, s);
+    return;
+  }
   OpCode op = s->u.op.op;
   const OpInfo *info = op_info(op);
   for (int i = 0; i < info->nargs; i++)
     if (arg_is_region(info->arg[i].kind) && s->u.op.arg[i].region)
       check_region(k, s->u.op.arg[i].region, s->span);
-  if (collective(s) && p.parallel)
+  if (crew_op(s) && p.parallel)
     diag_report(k->c->diags, DIAG_TILE_IN_PARALLEL, s->span, op_words(op));
-  else if (collective(s) && p.divergent)
-    diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, op_words(op), p.divergent);
-  else if (collective(s)) check_operands(k, s);
+  else if (crew_op(s) && p.divergent) report_divergent(p, op_words(op), s->span);
+  else if (!crew_is_all(k->kernel, p.crew) && whole_only(s))
+    diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, op_words(op), "condition");
+  else if (crew_op(s)) check_operands(k, s);
+  k->threads = p.crew.hi - p.crew.lo;
   if (op == OP_GEMM) check_gemm(k, s);
   if (op == OP_COPY || op == OP_ATOMIC_TILE) check_copy(k, s);
   if (op == OP_ATOMIC || op == OP_ATOMIC_TILE) check_atomic(k, s);
@@ -108,8 +129,7 @@ static void visit_for(Place p, Stmt *s) {
   bool par = s->u.loop.loop == LOOP_PARALLEL;
   if (par) {
     check_parallel(k, s);
-    if (p.divergent && !p.parallel)
-      diag_report(k->c->diags, DIAG_TILE_DIVERGENT, s->span, "a Parallel loop", p.divergent);
+    if (p.divergent && !p.parallel) report_divergent(p, "a Parallel loop", s->span);
   }
   int mark = facts_mark(k->facts);
   for (int i = 0; par && !p.parallel && i < s->u.loop.nvars; i++) {
@@ -143,6 +163,8 @@ static void visit_for(Place p, Stmt *s) {
 // A branch that is never taken is not judged: what is wrong there does not happen.
 static void visit_branch(Place p, Expr *cond, Stmt *body) {
   Check *k = p.k;
+  p.crew = crew_under(k->c->arena, k->kernel, k->uniform, cond, p.crew);
+  if (!p.divergent && p.crew.some) p.divergent = "condition";
   if (!body || facts_prove(k->facts, ex_un(k->c->arena, UN_NOT, cond))) return;
   int mark = facts_mark(k->facts), from = k->whole_from;
   facts_push_cond(k->facts, cond);
@@ -156,7 +178,6 @@ static void visit_if(Place p, Stmt *s) {
   Check *k = p.k;
   Expr *cond = s->u.branch.cond;
   check_exprs(k, s);
-  if (!p.divergent && !uniform_expr(k->uniform, cond)) p.divergent = "condition";
   visit_branch(p, cond, s->u.branch.yes);
   visit_branch(p, ex_un(k->c->arena, UN_NOT, cond), s->u.branch.no);
 }
@@ -250,6 +271,18 @@ static void check_registers(Check *k) {
   }
 }
 
+// A fragment lies in the registers of those who work on it.
+static void check_crews(Check *k) {
+  const Crews *t = crews_new(k->c->arena, k->kernel);
+  for (int i = 0; i < k->kernel->buffers.len && crews_any(t); i++) {
+    const Buffer *b = k->kernel->buffers.data[i];
+    const Stmt *at = b->scope == SC_FRAGMENT && !b->base ? crews_strange(t, b) : NULL;
+    if (!at) continue;
+    diag_report(k->c->diags, DIAG_CREW_FRAGMENT, at->span, b->name);
+    note_buffer(k->c, k->program, b);
+  }
+}
+
 static void start_whole(Check *k) {
   const Kernel *kernel = k->kernel;
   int64_t n;
@@ -274,8 +307,9 @@ void pass_check(Program *p, PassCtx *c) {
     check_launch(&k);
     check_params(&k);
     check_tiles(&k);
-    Place place = {.k = &k};
+    Place place = {.k = &k, .crew = crew_all(kernel)};
     visit(place, kernel->body);
+    check_crews(&k);
     check_blocks(&k);
     check_registers(&k);
     if (!diag_errors(c->diags)) check_unwritten(&k);

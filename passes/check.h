@@ -11,6 +11,7 @@ typedef struct {
   PassCtx *c;
   Facts *facts;
   Uniform *uniform;
+  int threads; // that do the statement visited
   // From whole_from on: variables that take every value of a constant range, in all combinations,
   // at the statement visited. A condition around it hides those of the loops around the condition.
   VEC(Var *) whole;

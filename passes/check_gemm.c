@@ -131,7 +131,7 @@ static bool tile_ok(Check *k, const Stmt *s, const Buffer *c, int64_t M, int64_t
 }
 
 static void split_ok(Check *k, const Stmt *s, int64_t M, int64_t N) {
-  int warps = k->kernel->threads / 32, wm, wn;
+  int warps = k->threads / 32, wm, wn;
   GemmPolicy policy = (GemmPolicy)s->u.op.arg[op_arg(OP_GEMM, "policy")].i;
   if (plan_partition(policy, (int)M, (int)N, warps, &wm, &wn)) return;
   const char *advice = "no number of threads fits: use a larger tile";
@@ -152,7 +152,7 @@ void check_gemm(Check *k, const Stmt *s) {
   bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
   Matrix a = matrix("A", arg[0].region), b = matrix("B", arg[1].region),
          c = matrix("C", arg[2].region);
-  int threads = k->kernel->threads;
+  int threads = k->threads;
   if (threads % 32) {
     diag_report(k->c->diags, DIAG_GEMM_THREADS, s->span, threads, (int)nearest(threads, 32));
     note_launch(k->c, k->program, k->kernel);

@@ -21,8 +21,6 @@ static void see_stmt(void *ctx, Stmt *x) {
   if (x->kind == ST_FOR && x->u.loop.places)
     diag_remark(s->k->c->diags, x->span, "layout", "loop_layout is a function: not followed");
   if (x->kind == ST_OP && x->u.op.op == OP_GEMM_SP) refuse(s, x->span, "T.gemm_sp");
-  if (x->kind == ST_OP && x->u.op.op == OP_SYNC_SOME)
-    refuse(s, x->span, "T.sync_threads of some threads");
 }
 
 // The pack pass makes bytes of pairs of 4-bit elements.

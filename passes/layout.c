@@ -3,12 +3,14 @@
 // coalesced. An access that no layout serves goes through shared memory.
 // SPDX-License-Identifier: MIT
 #include "passes/reduce.h"
+#include "passes/crew.h"
 
 #include <string.h>
 
 typedef struct {
   Stmt *stmt;
   FragUses uses;
+  int threads;      // who run it
   int width;        // what its global and shared accesses can do along the last variable
   int bytes;        // of its widest element outside memory
   int memory_bytes; // and in memory
@@ -22,6 +24,7 @@ typedef struct {
   Facts *facts;
   VEC(LoopInfo) loops;
   VEC(const Buffer *) reducers;
+  Crews *crews;
 } Infer;
 
 /* ------------------------------------------------------------------ loops in normal form */
@@ -157,7 +160,8 @@ static void find_loops(void *ctx, Stmt *s) {
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL) return;
   normal_bounds(a, in->facts, s);
   if (!constant_extents(s)) return;
-  LoopInfo l = {.stmt = s, .bytes = 1};
+  Crew crew = crews_at(in->crews, s);
+  LoopInfo l = {.stmt = s, .bytes = 1, .threads = crew.hi - crew.lo};
   MemoryScan m = {a, &l};
   st_walk(s->u.loop.body, scan_memory, &m);
   l.uses = frag_uses(a, s);
@@ -218,9 +222,9 @@ static Layout *coalesced(Infer *in, const LoopInfo *l) {
   }
   int w = l->memory ? l->width : 16 / l->bytes;
   while (w > 1 && shape[s->u.loop.nvars - 1] % w) w /= 2;
-  while (w > 1 && total < (int64_t)in->kernel->threads * w && w * l->bytes > 4) w /= 2;
+  while (w > 1 && total < (int64_t)l->threads * w && w * l->bytes > 4) w /= 2;
   return (l->apart ? layout_separate : layout_coalesced)(in->c->arena, shape, s->u.loop.nvars, 1,
-                                                         in->kernel->threads, w);
+                                                         l->threads, w);
 }
 
 // The layout that the known fragments of a loop ask for; written ones come first.
@@ -322,7 +326,9 @@ static void infer(Infer *in) {
     }
     int64_t shape[LOOP_MAX_DIMS];
     for (int d = 0; d < b->ndim; d++) ex_const(b->shape[d], &shape[d]);
-    b->layout = layout_coalesced(in->c->arena, shape, b->ndim, dt_bits(b->dtype), k->threads, 1);
+    Crew crew = crews_of(in->crews, b);
+    b->layout =
+        layout_coalesced(in->c->arena, shape, b->ndim, dt_bits(b->dtype), crew.hi - crew.lo, 1);
   }
 }
 
@@ -345,6 +351,7 @@ void pass_layout(Program *p, PassCtx *c) {
     layout_gemm_operands(c, k);
     layout_parts(c, k);
     Infer in = {.c = c, .kernel = k, .facts = facts_new(c->arena, p, k)};
+    in.crews = crews_new(c->arena, k);
     walk_facts(c->arena, in.facts, k->body, find_loops, &in);
     find_apart(&in);
     infer(&in);

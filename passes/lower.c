@@ -126,6 +126,35 @@ static Stmt *framed(Lower *l, Stmt *body) {
   return all;
 }
 
+// A branch that only the crew gets to: threads are numbered within it.
+static Stmt *lower_side(Lower *l, Stmt *s, Expr *cond, bool roles) {
+  Arena *a = l->arena;
+  Expr *thread = l->thread;
+  Crew around = l->crew;
+  int threads = l->threads;
+  if (!roles) l->crew = crew_under(a, l->kernel, l->uniform, cond, around);
+  Stmt *out = st_block(a, s->span);
+  if (l->crew.some || (l->crew.lo == around.lo && l->crew.hi == around.hi)) {
+    out = lower_body(l, s);
+    l->crew = around;
+    return out;
+  }
+  int mark = facts_mark(l->facts);
+  Expr *zero = ex_index(a, 0), *number = ex_var(a, l->kernel->thread);
+  l->threads = l->crew.hi - l->crew.lo;
+  l->thread = number;
+  if (l->crew.lo)
+    l->thread = lower_let(l, out, "member", ex_sub(a, number, ex_index(a, l->crew.lo)));
+  facts_push_cond(l->facts, ex_bin(a, BIN_LE, zero, l->thread));
+  facts_push_cond(l->facts, ex_lt(a, l->thread, ex_index(a, l->threads)));
+  lower_stmt(l, s, out);
+  facts_pop(l->facts, mark);
+  l->thread = thread;
+  l->crew = around;
+  l->threads = threads;
+  return out;
+}
+
 static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
   Expr *cond = lower_expr(l, s->u.branch.cond);
   uint32_t outside = l->control;
@@ -133,12 +162,13 @@ static void lower_branch(Lower *l, Stmt *s, Stmt *out) {
   cond = width_drop_lane(l->arena, l->facts, cond, l->lane, l->width);
   int mark = facts_mark(l->facts);
   facts_push_cond(l->facts, cond);
-  Stmt *yes = lower_body(l, s->u.branch.yes), *no = NULL;
+  Expr *tile = s->u.branch.cond;
+  Stmt *yes = lower_side(l, s->u.branch.yes, tile, s->u.branch.roles), *no = NULL;
   if (s->u.branch.roles) yes = framed(l, yes);
   facts_pop(l->facts, mark);
   if (s->u.branch.no) {
     facts_push_cond(l->facts, ex_un(l->arena, UN_NOT, cond));
-    no = lower_body(l, s->u.branch.no);
+    no = lower_side(l, s->u.branch.no, ex_un(l->arena, UN_NOT, tile), s->u.branch.roles);
     facts_pop(l->facts, mark);
   }
   l->control = outside;
@@ -320,6 +350,8 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
   l.facts = facts_new(c->arena, p, k);
   l.uniform = uniform_new(c->arena, k);
   l.thread = ex_var(c->arena, k->thread);
+  l.crew = crew_all(k);
+  l.threads = k->threads;
   for (int i = 0; i < k->buffers.len; i++) {
     keep_form(&l, k->buffers.data[i]);
     flatten(c->arena, k->buffers.data[i]);

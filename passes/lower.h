@@ -5,6 +5,7 @@
 
 #include "ir/layout.h"
 #include "passes/internal.h"
+#include "passes/crew.h"
 
 enum { LOOP_MAX_DIMS = 8, LOOP_MAX_DIGITS = 24 };
 
@@ -103,8 +104,10 @@ typedef struct {
   Uniform *uniform;
   VEC(TileForm) forms;
   VEC(LoopWidth) widths;
-  Subst vars; // tile-level loop variables to thread-level expressions
-  Expr *thread;
+  Subst vars;   // tile-level loop variables to thread-level expressions
+  Expr *thread; // its number in the crew (crew.h) that gets here, the block but for branches
+  int threads;  // of the crew
+  Crew crew;
   BufferVec fenced; // shared tiles that the async proxy reads
   bool stores;      // some of them to tensors
   Stmt *prologue;   // what goes before the body of the threads that multiply

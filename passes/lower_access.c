@@ -96,14 +96,16 @@ static uint32_t store_digits(Lower *l, const Stmt *s) {
 static Expr *store_owner(Lower *l, const Stmt *s) {
   if (l->loop) return l->first_copy;
   if (l->control && lower_form(l, s->u.store.buf)->scope == SC_SHARED) return NULL;
-  return uniform_first(l->uniform, l->thread, l->control | store_digits(l, s));
+  Expr *thread = ex_var(l->arena, l->kernel->thread);
+  return uniform_first(l->uniform, thread, l->control | store_digits(l, s));
 }
 
 // Whoever gets here stores the same, and several may: as one atomic value, so that they don't race.
 static bool anyones(Lower *l, const Stmt *s) {
   if (l->loop || !l->control || dt_bits(s->u.store.buf->dtype) < 8) return false;
   uint32_t others = l->control & ~store_digits(l, s);
-  return others && !uniform_pinned(l->uniform, l->facts, l->thread, others);
+  Expr *thread = ex_var(l->arena, l->kernel->thread);
+  return others && !uniform_pinned(l->uniform, l->facts, thread, others);
 }
 
 void lower_store(Lower *l, Stmt *s, Stmt *out) {

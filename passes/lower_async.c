@@ -8,7 +8,7 @@ static Layout *mapping(Lower *l, const Stmt *loop, int *width) {
   for (int i = 0; i < loop->u.loop.nvars; i++)
     if (!ex_const(loop->u.loop.extent[i], &shape[i]) || shape[i] < 1) return NULL;
   while (*width > 1 && shape[loop->u.loop.nvars - 1] % *width) *width /= 2;
-  return layout_coalesced(l->arena, shape, loop->u.loop.nvars, 1, l->kernel->threads, *width);
+  return layout_coalesced(l->arena, shape, loop->u.loop.nvars, 1, l->threads, *width);
 }
 
 // Splits a guard into what decides for the whole vector and, for a bound that may fall inside it,

@@ -92,7 +92,7 @@ static bool mapped(Lower *l, Stmt *s, bool async, Stmt *out) {
 static void strided(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   int n = s->u.loop.nvars;
-  Expr *extent[LOOP_MAX_DIMS], *total = ex_index(a, 1), *threads = ex_index(a, l->kernel->threads);
+  Expr *extent[LOOP_MAX_DIMS], *total = ex_index(a, 1), *threads = ex_index(a, l->threads);
   for (int i = 0; i < n; i++) {
     extent[i] = lower_expr(l, s->u.loop.extent[i]);
     total = ex_mul(a, total, extent[i]);

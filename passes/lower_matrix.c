@@ -87,7 +87,7 @@ static bool fits(Matrix *m) {
   m->lay = m->loop->u.loop.layout;
   m->store = only_store(m->loop->u.loop.body);
   if (!l->c->target->bulk || l->control || !m->lay || !m->store) return false;
-  if (m->lay->nreplicas || l->kernel->threads % LANES || !starts_at_zero(m->loop)) return false;
+  if (m->lay->nreplicas || l->threads % LANES || !starts_at_zero(m->loop)) return false;
   Buffer *b = m->store->u.store.buf;
   const Buffer *tile = lower_form(l, b);
   if (tile->scope != SC_SHARED || !tile->layout || dt_bits(tile->dtype) != 16) return false;

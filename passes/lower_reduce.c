@@ -110,7 +110,7 @@ static void butterfly(Finalize *f, Buffer *other, int64_t mask, Stmt *out) {
   Arena *a = f->l->arena;
   Var *v = lower_loop_var(f->l, "r");
   Expr *r = ex_var(a, v), *zero = num(f, 0), *mine = ex_load(a, f->part, &r, 1), *by = num(f, mask);
-  int threads = f->l->kernel->threads;
+  int threads = f->l->threads;
   if (threads % 32 && f->c.span < threads) // an idle thread's partner may not exist
     by = ex_select(a, ex_lt(a, f->l->thread, num(f, f->c.span)), by, zero);
   Stmt *body = st_block(a, f->s->span);
@@ -171,7 +171,7 @@ static void across(Finalize *f, Stmt *out) {
     runs *= p.extent;
     if (f->c.gaps) width += (p.extent - 1) * step; // threads in a gap may look beyond
   }
-  if (f->c.span < l->kernel->threads) holder = ex_lt(a, l->thread, num(f, f->c.span));
+  if (f->c.span < l->threads) holder = ex_lt(a, l->thread, num(f, f->c.span));
   Expr *count = num(f, f->regs * width), *r = ex_var(a, v), *q = ex_var(a, w);
   Buffer *tile = buf_new(a, arena_printf(a, "%s_all", f->part->name), f->part->dtype, SC_SHARED,
                          &count, 1, span);
@@ -246,7 +246,7 @@ void lower_allreduce(Lower *l, Stmt *s, Stmt *out) {
                 .part = buf_new(a, "part", arg[0].expr->type, SC_LOCAL, &one, 1, s->span),
                 .regs = 1,
                 .kind = reduce_base((ReduceKind)arg[2].i),
-                .c = copies_among(l->kernel->threads, arg[3].i, arg[4].i)};
+                .c = copies_among(l->threads, arg[3].i, arg[4].i)};
   vec_push(a, &l->kernel->buffers, f.part);
   Expr *value = lower_expr(l, arg[0].expr),
        *start = reduce_neutral(a, (ReduceKind)arg[2].i, value->type);

@@ -85,8 +85,8 @@ static void by_threads(Scan *c, Stmt *out) {
   Arena *a = c->l->arena;
   Lower *l = c->l;
   Var *it = lower_loop_var(l, "it"), *kv = lower_loop_var(l, "k");
-  Expr *line = ex_add(a, ex_mul(a, ex_var(a, it), num(c, l->kernel->threads)), l->thread);
-  Expr *k = ex_var(a, kv), *times = rounds(c, c->lines, l->kernel->threads);
+  Expr *line = ex_add(a, ex_mul(a, ex_var(a, it), num(c, l->threads)), l->thread);
+  Expr *k = ex_var(a, kv), *times = rounds(c, c->lines, l->threads);
   int mark = facts_mark(l->facts);
   facts_push_loop(l->facts, it, num(c, 0), times);
   facts_push_loop(l->facts, kv, num(c, 0), c->length);
@@ -136,7 +136,7 @@ static void by_warps(Scan *c, int warps, Stmt *out) {
   facts_push_loop(l->facts, cv, num(c, 0), chunks);
   Expr *in = ex_and(a, ex_lt(a, line, c->lines), ex_lt(a, k, c->length));
   Expr *last = num(c, LANES - 1);
-  if (l->kernel->threads > warps * LANES) { // the last warp has fewer lanes, and no line
+  if (l->threads > warps * LANES) { // the last warp has fewer lanes, and no line
     Expr *whole = ex_lt(a, warp, num(c, warps));
     in = ex_and(a, whole, in);
     last = ex_select(a, whole, last, num(c, 0));
@@ -175,12 +175,12 @@ void lower_scan(Lower *l, Stmt *s, Stmt *out) {
   c.lines = lower_simplify(l, c.lines);
   c.value = local(&c, "v");
   c.carry = local(&c, "carry");
-  int warps = l->kernel->threads / LANES;
+  int warps = l->threads / LANES;
   int64_t lines = 0, length = LANES;
   ex_const(c.lines, &lines);
   ex_const(c.length, &length);
   Stmt *body = st_block(a, s->span);
-  if (!warps || lines >= l->kernel->threads || length <= SHORT_LINE) {
+  if (!warps || lines >= l->threads || length <= SHORT_LINE) {
     by_threads(&c, body);
   } else {
     c.other = local(&c, "other");

@@ -2,6 +2,7 @@
 // changes no statement. Later passes look their decisions up by statement or buffer.
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
+#include "passes/crew.h"
 
 // Keyed by address through base's map: order of insertion, never of addresses, is what shows.
 struct Plan {
@@ -56,6 +57,7 @@ typedef struct {
   PassCtx *c;
   Facts *facts;
   VEC(Stmt *) gemms;
+  Crews *crews;
 } Planner;
 
 static void plan_tile(Planner *p, const Region *r, bool operand) {
@@ -93,6 +95,7 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   const Region *a = arg[0].region, *b = arg[1].region, *c = arg[2].region;
   PlanGemm *g = NEW(p->c->arena, PlanGemm);
   int64_t M, N, K;
+  Crew crew = crews_at(p->crews, s);
   plan_gemm_dims(s, &M, &N, &K);
   g->M = (int)M;
   g->N = (int)N;
@@ -102,11 +105,11 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   g->c = c->buf->dtype;
   GemmPolicy policy = (GemmPolicy)arg[op_arg(OP_GEMM, "policy")].i;
   if (!plan_mma(p->c->target, a->buf->dtype, b->buf->dtype, g->c, &g->m, &g->n, &g->k) ||
-      !plan_partition(policy, g->M, g->N, p->kernel->threads / 32, &g->warps_m, &g->warps_n))
+      !plan_partition(policy, g->M, g->N, (crew.hi - crew.lo) / 32, &g->warps_m, &g->warps_n))
     die("a gemm that check should have refused");
   g->pair_m = pairs(a, arg[op_arg(OP_GEMM, "transa")].i, g->K);
   g->pair_n = pairs(b, !arg[op_arg(OP_GEMM, "transb")].i, g->K) && g->N / g->warps_n % 16 == 0;
-  plan_wgmma(p->c, p->kernel, s, g);
+  if (crew_is_all(p->kernel, crew)) plan_wgmma(p->c, p->kernel, s, g);
   agree_on_pairs(p, s, g);
   plan_set(p->c->plan, s, g);
   vec_push(p->c->arena, &p->gemms, s);
@@ -134,7 +137,8 @@ static void plan_stmt(void *ctx, Stmt *s) {
   if (s->u.op.op != OP_COPY) return;
   plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
-  if (pass_flag(p->c, p->kernel, "tma-store", 1) &&
+  bool all = crew_is_all(p->kernel, crews_at(p->crews, s)); // the block's first thread waits
+  if (all && pass_flag(p->c, p->kernel, "tma-store", 1) &&
       !plan_tma_store_why(p->c, p->facts, p->kernel, s))
     plan_copy(p->c->plan, s)->store = true;
   if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
@@ -143,8 +147,11 @@ static void plan_stmt(void *ctx, Stmt *s) {
 
 static void plan_loops(void *ctx, Stmt *s) {
   Planner *p = ctx;
-  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED)
-    plan_one_loop(p->c, p->kernel, p->facts, s);
+  if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PIPELINED) return;
+  // Groups of copies are closed by all threads.
+  if (!crew_is_all(p->kernel, crews_at(p->crews, s)))
+    diag_remark(p->c->diags, s->span, "pipeline", "in order: only some threads run the loop");
+  else plan_one_loop(p->c, p->kernel, p->facts, s);
 }
 
 static void remark_copies(void *ctx, Stmt *s) {
@@ -176,9 +183,11 @@ void pass_plan(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
     Planner pl = {.program = p, .kernel = k, .c = c, .facts = facts_new(c->arena, p, k)};
+    pl.crews = crews_new(c->arena, k);
     walk_facts(c->arena, pl.facts, k->body, plan_stmt, &pl);
     walk_facts(c->arena, pl.facts, k->body, plan_loops, &pl);
-    plan_roles(c, pl.facts, p, k);
+    if (!crews_any(pl.crews)) plan_roles(c, pl.facts, p, k);
+    else diag_remark(c->diags, k->span, "roles", "no producer: some threads work apart");
     walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);
     remark_tiles(&pl);
   }

@@ -5,11 +5,19 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
-// First path entry that only some threads enter (or that they repeat unequally); -1: none.
-static int divergent(const Sync *s, const Pending *p) {
+// Is path entry i a branch that the threads enter who meet at a barrier inside?
+static bool by_crew(const Sync *s, const Pending *p, int i, int at) {
+  const Entered *e = i + 1 < at ? sync_entered(s, p->path[i + 1]) : NULL;
+  return e && !e->crew.some;
+}
+
+// First path entry that only some threads enter (or that they repeat unequally), of those that a
+// barrier at path entry `at` must have a number for or not be in; -1: none.
+static int divergent(const Sync *s, const Pending *p, int at) {
   for (int i = 0; i < p->npath - 1; i++) {
     const Stmt *x = p->path[i];
-    if (x->kind == ST_IF && !x->u.branch.roles && !uniform_expr(s->uniform, x->u.branch.cond))
+    if (x->kind == ST_IF && !x->u.branch.roles && !uniform_expr(s->uniform, x->u.branch.cond) &&
+        !by_crew(s, p, i, at))
       return i;
     if (x->kind != ST_FOR) continue;
     if (!uniform_expr(s->uniform, x->u.loop.min[0]) ||
@@ -54,7 +62,7 @@ static void put_barrier(Sync *s, Stmt *parent, Stmt *x, int at) {
 bool sync_separate(Sync *s) {
   const Pending *to = s->to;
   if (s->steps++ > s->max_steps) die("sync: barriers do not separate %s", to->buf->name);
-  int at = sync_common(s->from, to), d = divergent(s, to), n = to->npath;
+  int at = sync_common(s->from, to), d = divergent(s, to, at), n = to->npath;
   if (at == n || (d >= 0 && d < at)) { // the tree changes
     int child = at == n ? n - 1 : d;
     resume(s, to->path[child - 1], sync_index(to->path[child - 1], to->path[child]));
@@ -103,26 +111,11 @@ static void remark(Sync *s, int own) {
       diag_remark(s->c->diags, s->placed.data[i]->span, "sync", "a barrier before this");
 }
 
-// Barriers among the consumers alone get a number of their own.
-static Stmt *name_barriers(Sync *s, Stmt *x, bool consumers) {
-  if (!x) return NULL;
-  if (x->kind == ST_BLOCK)
-    for (int i = 0; i < x->u.block.len; i++)
-      x->u.block.data[i] = name_barriers(s, x->u.block.data[i], consumers);
-  if (x->kind == ST_FOR) x->u.loop.body = name_barriers(s, x->u.loop.body, consumers);
-  if (x->kind == ST_IF) {
-    x->u.branch.yes = name_barriers(s, x->u.branch.yes, consumers || x->u.branch.roles);
-    x->u.branch.no = name_barriers(s, x->u.branch.no, consumers);
-  }
-  if (!consumers || x->kind != ST_OP || x->u.op.op != OP_SYNC) return x;
-  return st_op(s->a, OP_BAR_SYNC, x->span, ex_int(s->a, DT_I32, TEAMS_BARRIERS),
-               (int64_t)s->kernel->threads);
-}
-
 static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
   Var *other = var_new(a, "other", k->thread->type, VAR_THREAD, NO_SPAN);
   Sync s = {.c = c, .a = a, .program = program, .kernel = k, .other = other};
+  s.crew = crew_all(k);
   s.lets.arena = s.exact.arena = s.twins.arena = a;
   Size size = {0};
   k->body = walk_block(a, k->body);
@@ -131,7 +124,7 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   s.waits = walk_has_op(k->body, OP_MBAR_WAIT);
   s.max_steps = 100 + 10 * size.statements;
   if (sync_run(&s)) remark(&s, size.barriers);
-  k->body = name_barriers(&s, k->body, false);
+  k->body = sync_name_barriers(&s);
 }
 
 void pass_sync(Program *p, PassCtx *c) {

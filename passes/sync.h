@@ -4,7 +4,7 @@
 #ifndef TLC_SYNC_H
 #define TLC_SYNC_H
 
-#include "passes/internal.h"
+#include "passes/crew.h"
 
 typedef enum { CONFLICT_NONE, CONFLICT_BARRIER, CONFLICT_WAIT } Conflict;
 
@@ -16,6 +16,11 @@ typedef struct {
 
 typedef VEC(Private) Privates;
 typedef VEC(Expr *) Exprs;
+
+typedef struct {
+  const Stmt *block; // of a branch
+  Crew crew;         // who enters it
+} Entered;
 
 // Where an access lies: elements [index, index + count) of the buffer, by each thread that the
 // guards let through, for all values of the private variables.
@@ -31,6 +36,8 @@ typedef struct {
   bool bulk;   // async: thread 0's, a TMA store's of its tile, until a bulk_wait
   bool warp;   // of a warp together: who gives an address is not who gets what is there
   bool waited; // async: complete for its own thread, not yet visible to others
+  Crew crew;   // who makes it
+  Crew seen;   // threads that a barrier of theirs has ordered after it; of none where empty
   int commits; // async, and bulk in its own groups: closed since it was issued, its own included
   Buffer *buf;
   int64_t count;
@@ -93,6 +100,8 @@ typedef struct {
   Subst lets;               // lets of the path, expanded
   Subst exact;              // loop variables whose value is fixed during an exact pass
   Subst twins;              // loop variable -> its stand-in in pending accesses
+  Crew crew;                // who gets to the statement at hand, as far as that is known
+  VEC(Entered) entered;     // branches seen
   Exprs conds;              // guards around the statement at hand
   VEC(Stmt *) path;
   Privates around; // loops around whose iterations are taken all at once
@@ -174,6 +183,15 @@ bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool a
 
 // Does one access, over all threads and iterations, touch some bit twice? True where unknown.
 bool sync_repeats(Sync *s, const Pending *b);
+
+/* sync_crew.c */
+
+// The branch `block` with condition cond begins: who gets there?
+Crew sync_enter(Sync *s, const Stmt *block, Expr *cond);
+const Entered *sync_entered(const Sync *s, const Stmt *block); // NULL: not seen
+void sync_crew_barrier(Sync *s);                               // among s->crew
+// Barriers that not all threads of a block reach get numbers.
+Stmt *sync_name_barriers(Sync *s);
 
 /* sync_flow.c */
 

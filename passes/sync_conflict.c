@@ -254,6 +254,7 @@ Conflict sync_conflict(Sync *s, const Pending *a, const Pending *b) {
   bool flying = a->async && !a->waited;
   if (a->mode == ACC_ATOMIC && b->mode == ACC_ATOMIC) return CONFLICT_NONE;
   if (a->buf->scope != b->buf->scope) return CONFLICT_NONE;
+  if (!flying && a->seen.lo < a->seen.hi && crew_within(b->crew, a->seen)) return CONFLICT_NONE;
   if (a->buf->scope == SC_GLOBAL && a->buf != b->buf) return CONFLICT_NONE;
   if (a->buf->scope == SC_SHARED) {
     int64_t x = start_bits(a->buf), y = start_bits(b->buf);

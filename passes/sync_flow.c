@@ -21,8 +21,9 @@ static bool same_place(const Place *a, const Place *b) {
 
 static bool same(const Pending *a, const Pending *b) {
   return a->mode == b->mode && a->buf == b->buf && a->async == b->async && a->waited == b->waited &&
-         a->count == b->count && a->depth == b->depth &&
-         a->path[a->npath - 1] == b->path[b->npath - 1] && same_place(&a->at, &b->at);
+         a->count == b->count && a->depth == b->depth && a->seen.lo == b->seen.lo &&
+         a->seen.hi == b->seen.hi && a->path[a->npath - 1] == b->path[b->npath - 1] &&
+         same_place(&a->at, &b->at);
 }
 
 // False when an equal entry was there already. Of equal ones the fewest commits count.
@@ -54,11 +55,12 @@ static bool merge(Sync *s, State *into, const State *x) {
 typedef struct {
   State state;
   int facts, lets, exact, unknown, conds, path;
+  Crew crew;
 } Snap;
 
 static Snap save(Sync *s) {
   return (Snap){copy_state(s, &s->state), facts_mark(s->facts), s->lets.from.len, s->exact.from.len,
-                s->unknown.len,           s->conds.len,         s->path.len};
+                s->unknown.len,           s->conds.len,         s->path.len,      s->crew};
 }
 
 // Forgets the conflict as well.
@@ -70,6 +72,7 @@ static void restore(Sync *s, const Snap *to) {
   s->unknown.len = to->unknown;
   s->conds.len = to->conds;
   s->path.len = to->path;
+  s->crew = to->crew;
   s->loops = 0;
   s->from = s->to = NULL;
   s->resume_block = NULL;
@@ -192,6 +195,7 @@ static void leaf_access(void *ctx, const Access *acc) {
   if (bulk && buf->scope == SC_GLOBAL) return;
   Pending *b = NEW(s->a, Pending);
   *b = (Pending){acc->mode, acc->async, bulk, warp, .buf = buf, .count = 1, .span = acc->span};
+  b->crew = s->crew;
   if (acc->region.n != 1 || !ex_const(acc->region.extent[0], &b->count))
     die("sync: an access of %s is not one flat run", buf->name);
   b->at.index = subst_expr(&s->lets, acc->region.min[0]);
@@ -448,7 +452,10 @@ static void visit_if(Sync *s, Stmt *x) {
   int mark = facts_mark(s->facts), n = s->conds.len;
   facts_push_cond(s->facts, cond);
   vec_push(s->a, &s->conds, cond);
+  Crew crew = s->crew;
+  s->crew = sync_enter(s, x->u.branch.yes, cond);
   visit(s, x->u.branch.yes);
+  s->crew = crew;
   s->conds.len = n;
   facts_pop(s->facts, mark);
   if (s->from) return;
@@ -461,7 +468,9 @@ static void visit_if(Sync *s, Stmt *x) {
     Expr *other = ex_un(s->a, UN_NOT, cond);
     facts_push_cond(s->facts, other);
     vec_push(s->a, &s->conds, other);
+    s->crew = sync_enter(s, x->u.branch.no, other);
     visit(s, x->u.branch.no);
+    s->crew = crew;
     s->conds.len = n;
     facts_pop(s->facts, mark);
   }
@@ -503,7 +512,9 @@ static void visit_let(Sync *s, Stmt *x) {
 
 static void visit_op(Sync *s, Stmt *x) {
   const OpInfo *info = op_info(x->u.op.op);
-  if (info->sync == SYNC_BLOCK) barrier(s);
+  bool all = crew_is_all(s->kernel, s->crew);
+  if (info->sync == SYNC_BLOCK && !all) sync_crew_barrier(s);
+  else if (info->sync == SYNC_BLOCK) barrier(s);
   else if (info->sync == SYNC_COMMIT) groups(s, -1);
   else if (info->sync == SYNC_WAIT) groups(s, x->u.op.arg[0].i);
   else if (x->u.op.op == OP_BULK_COMMIT) bulk_groups(s, -1);
