@@ -60,8 +60,14 @@ static bool shape_ok(Check *k, const Stmt *s, const Matrix *m, int64_t rows, int
   return false;
 }
 
+// Types that gemm_widen makes others of.
+static bool four_bits(DType t) { return t == DT_I4 || t == DT_U4 || t == DT_E2M1; }
+
 static const char *legal_types(Arena *arena, const Target *t, DType a) {
   int m, n, k;
+  if (four_bits(a))
+    return a == DT_E2M1 ? "float4_e2m1fn operands accumulate into float32 or float16"
+                        : "int4 and uint4 operands, mixed at will, accumulate into int32";
   if (plan_mma(t, a, a, DT_I32, &m, &n, &k))
     return "int8 and uint8 operands, mixed at will, accumulate into int32";
   bool f32 = plan_mma(t, a, a, DT_F32, &m, &n, &k), f16 = plan_mma(t, a, a, DT_F16, &m, &n, &k);
@@ -91,15 +97,17 @@ static bool types_ok(Check *k, const Stmt *s, const Buffer *A, const Buffer *B, 
   DType a = A->dtype, b = B->dtype;
   if (plan_mma(t, a, b, c, &m, &n, &kk)) return true;
   const Target *other = with_instruction(a, b);
-  if (!other && with_instruction(a, a) && with_instruction(b, b)) {
+  bool known = (four_bits(a) || with_instruction(a, a)) && (four_bits(b) || with_instruction(b, b));
+  bool alike = four_bits(a) && four_bits(b) && (a == DT_E2M1) == (b == DT_E2M1);
+  if (!other && known && !alike) {
     diag_report(k->c->diags, DIAG_GEMM_MIXED, s->span, A->name, dt_name(a), B->name, dt_name(b));
     note_buffer(k->c, k->program, A);
     note_buffer(k->c, k->program, B);
     return false;
   }
-  if (!other)
+  if (!other && !known)
     diag_report(k->c->diags, DIAG_GEMM_NO_TYPE, s->span, dt_name(with_instruction(a, a) ? b : a));
-  else if (!has_instruction(t, a, b))
+  else if (other && !has_instruction(t, a, b))
     diag_report(k->c->diags, DIAG_GEMM_ARCH, s->span, t->name, dt_name(a), other->name);
   else
     diag_report(k->c->diags, DIAG_GEMM_TYPES, s->span, t->name, dt_name(a), dt_name(b), dt_name(c),

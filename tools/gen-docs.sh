@@ -90,6 +90,8 @@ with open(f"{out}/tlc.1", "w") as f:
             "values of its open parameters.\n"
             ".SH OPTIONS\n")
     for r in rows("driver/options.def", "OPTION"):
+        if r[4] == "NULL":  # tlc's own, as --help leaves out
+            continue
         value = "" if r[3] == "NULL" else f" \\fI{roff(r[3])}\\fR"
         f.write(f".TP\n\\fB{roff(r[0])}\\fR{value}\n{roff(r[4])}\n")
     f.write(".TP\n@\\fIFILE\\fR\nread more arguments from FILE, one a line\n"
