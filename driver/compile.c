@@ -172,7 +172,8 @@ void job_target(Job *j, const Options *o) {
   bool native = !strcmp(o->arch, "native");
   if (j->target) return;
   if (native && o->mode == MODE_EMIT) {
-    fprintf(stderr, "tlc: --arch native is for --run and --bench: name the target of a text\n");
+    fprintf(stderr, "tlc: --arch native is for --run, --bench and --tune: ");
+    fputs("name the target of a text\n", stderr);
     exit(EXIT_USAGE);
   }
   if (strchr(o->arch, ',')) {

@@ -27,6 +27,9 @@ void *data_rows(const RunData *d, Arena *a, int i, const void *at);
 // A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs
 // of float type get a bound array; `written` arrays are made for outputs.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);
+RtType data_type(DType t);
+bool data_is_output(const Program *p, int i);
+
 /* sample.c */
 
 enum { SAMPLE_SECONDS = 10 };
@@ -35,10 +38,5 @@ int64_t sample_grid(const RunData *d, const Kernel *k); // blocks of a kernel's 
 // Picks whole blocks of kernel 0 by the seed where the oracle would take over `limit` seconds for
 // all, and each block writes elements of its own. Returns how many; 0, and NULL: all of them.
 int sample_choose(const RunData *d, uint64_t seed, double limit, Arena *a, int64_t **blocks);
-
-/* data.c */
-
-RtType data_type(DType t);
-bool data_is_output(const Program *p, int i);
 
 #endif

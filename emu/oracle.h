@@ -107,13 +107,13 @@ void mem_put(Mem *m, int64_t at, int64_t stride, int n, const Val *v, const doub
 void mem_atomic(Mem *m, int64_t at, AtomicFn fn, Val v, double err);
 void mem_reset(Mem *m); // on chip: poison, as at the start of a block
 
-/* oracle_ops.c: collective ops; per thread where a side is local */
 /* oracle_places.c */
 
 void oracle_define_places(Oracle *o, Mem *m);
 bool oracle_from_places(Oracle *o, Mem *m); // false after reporting
 void oracle_to_places(Mem *m);              // what was written
 
+/* oracle_ops.c: collective ops; per thread where a side is local */
 void oracle_tile_op(Oracle *o, const OStmt *s, const Frame *f);
 // A region at run time, with the dimensions of extent > 1 in order.
 typedef struct {

@@ -45,8 +45,7 @@ static int accesses_from(Ev *ev, const Buffer *b, const Stmt *block, int from) {
 static bool loop_fills(Ev *ev, const Buffer *b, const Stmt *s) {
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL || s->u.loop.nvars != b->ndim)
     return false;
-  const Stmt *body = s->u.loop.body;
-  while (body->kind == ST_BLOCK && body->u.block.len == 1) body = body->u.block.data[0];
+  const Stmt *body = st_only(s->u.loop.body);
   if (body->kind != ST_STORE || body->u.store.buf != b) return false;
   for (int d = 0; d < b->ndim; d++) {
     const Expr *x = body->u.store.idx[d];

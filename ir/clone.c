@@ -154,8 +154,8 @@ static Kernel *clone_kernel(Clone *c, const Kernel *k) {
   for (int i = 0; i < 3; i++) {
     n->grid[i] = clone_expr(c, k->grid[i]);
     n->block[i] = clone_var(c, k->block[i]);
-    n->workers = clone_var(c, k->workers);
   }
+  n->workers = clone_var(c, k->workers);
   n->thread = clone_var(c, k->thread);
   n->team = clone_var(c, k->team);
   n->hints.data = NULL;

@@ -398,6 +398,7 @@ int64_t buf_elems(const Buffer *b); // product of constant extents; dies when sy
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
 void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
 bool st_uses(Stmt *s, const Var *v); // anywhere in the tree
+Stmt *st_only(const Stmt *s); // what blocks of one statement hold; s itself where it is none
 // Rebuilds a tree bottom-up: f gets each statement after its children and returns what replaces it
 // (NULL: nothing).
 Stmt *st_rewrite(Arena *a, Stmt *s, Stmt *(*f)(void *ctx, Stmt *s), void *ctx);

@@ -232,6 +232,11 @@ static void note_use(void *ctx, Expr **slot) {
   u->found = u->found || (*slot && ex_uses(*slot, u->var));
 }
 
+Stmt *st_only(const Stmt *s) {
+  while (s->kind == ST_BLOCK && s->u.block.len == 1) s = s->u.block.data[0];
+  return (Stmt *)s;
+}
+
 static void note_uses(void *ctx, Stmt *s) { st_exprs(s, note_use, ctx); }
 
 bool st_uses(Stmt *s, const Var *v) {

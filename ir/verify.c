@@ -178,10 +178,9 @@ static void enter_kernel(Verify *v, const Kernel *k) {
   }
   for (int i = 0; i < p->workspaces.len; i++)
     ptrmap_set(v->known, p->workspaces.data[i], p->workspaces.data[i]);
-  for (int i = 0; k && i < 3; i++) {
+  for (int i = 0; k && i < 3; i++)
     if (k->block[i]) set(v->scope, k->block[i], true);
-  if (k->workers) set(v->scope, k->workers, true);
-  }
+  if (k && k->workers) set(v->scope, k->workers, true);
   if (k && k->team) set(v->scope, k->team, true);
   if (k && k->thread) {
     set(v->scope, k->thread, true);

@@ -18,8 +18,7 @@ static Expr *as_before(Expr *x, DType t) {
 
 bool gather_parts(const Stmt *loop, GatherLoop *g) {
   if (loop->kind != ST_FOR || loop->u.loop.loop != LOOP_PARALLEL) return false;
-  Stmt *s = loop->u.loop.body;
-  while (s->kind == ST_BLOCK && s->u.block.len == 1) s = s->u.block.data[0];
+  Stmt *s = st_only(loop->u.loop.body);
   if (s->kind != ST_STORE) return false;
   Expr *value = s->u.store.value, *cond = NULL;
   if (value->kind == EX_CAST && value->u.cast->kind == EX_SELECT) value = value->u.cast;

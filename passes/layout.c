@@ -32,8 +32,7 @@ typedef struct {
 // Directly nested parallel loops are one; variables start at zero.
 static void merge_nest(Arena *a, Stmt *s) {
   for (;;) {
-    Stmt *body = s->u.loop.body;
-    while (body->kind == ST_BLOCK && body->u.block.len == 1) body = body->u.block.data[0];
+    Stmt *body = st_only(s->u.loop.body);
     if (body->kind != ST_FOR || body->u.loop.loop != LOOP_PARALLEL || body->u.loop.layout) return;
     int n = s->u.loop.nvars, m = body->u.loop.nvars;
     if (n + m > LOOP_MAX_DIMS) return;

@@ -33,8 +33,7 @@ static Expr *without_bounds(Arena *a, Stmt *loop, Expr *x) {
 static void bound(void *ctx, Stmt *s) {
   Arena *a = ctx;
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL || s->u.loop.layout) return;
-  Stmt *body = s->u.loop.body;
-  while (body->kind == ST_BLOCK && body->u.block.len == 1) body = body->u.block.data[0];
+  Stmt *body = st_only(s->u.loop.body);
   if (body->kind != ST_IF || body->u.branch.no) return;
   Expr *left = without_bounds(a, s, body->u.branch.cond);
   if (left) body->u.branch.cond = left;

@@ -71,11 +71,6 @@ static bool runs_along(const Matrix *m, int dim, int other) {
   return aligned;
 }
 
-static Stmt *only_store(Stmt *s) {
-  while (s->kind == ST_BLOCK && s->u.block.len == 1) s = s->u.block.data[0];
-  return s->kind == ST_STORE ? s : NULL;
-}
-
 static bool starts_at_zero(const Stmt *loop) {
   for (int i = 0; i < loop->u.loop.nvars; i++)
     if (!ex_is(loop->u.loop.min[i], 0)) return false;
@@ -85,8 +80,8 @@ static bool starts_at_zero(const Stmt *loop) {
 static bool fits(Matrix *m) {
   Lower *l = m->l;
   m->lay = m->loop->u.loop.layout;
-  m->store = only_store(m->loop->u.loop.body);
-  if (!l->c->target->bulk || l->control || !m->lay || !m->store) return false;
+  m->store = st_only(m->loop->u.loop.body);
+  if (!l->c->target->bulk || l->control || !m->lay || m->store->kind != ST_STORE) return false;
   if (m->lay->nreplicas || l->threads % LANES || !starts_at_zero(m->loop)) return false;
   Buffer *b = m->store->u.store.buf;
   const Buffer *tile = lower_form(l, b);

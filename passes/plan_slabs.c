@@ -31,7 +31,7 @@ static void count_use(void *ctx, Stmt *s) {
 typedef struct {
   const Plan *plan;
   const Buffer *acc;
-  bool some, apart; // some gemm adds to it; threads of which hold no part of some column
+  bool some, apart; // some gemm adds to it; one leaves threads without a part of some column
 } Columns;
 
 static void look_gemm(void *ctx, Stmt *s) {
@@ -42,7 +42,7 @@ static void look_gemm(void *ctx, Stmt *s) {
   c->apart = c->apart || !g->wgmma || g->warps_n > 1;
 }
 
-// Is the fragment one of whose columns each thread holds a part?
+// Does each thread hold a part of every column of the fragment?
 static bool by_rows(const Slabs *x, const Buffer *frag) {
   Columns c = {.plan = x->c->plan, .acc = frag};
   st_walk(x->kernel->body, look_gemm, &c);

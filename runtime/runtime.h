@@ -247,11 +247,17 @@ typedef struct {
 // Times n contenders; out[n]. Ratios are relative to contender 0, whose own is 1.
 RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions *o, RtTiming *out,
                   Buf *err);
+// Median of n > 0 samples, and the order statistics that hold the population's median with at least
+// 95 % confidence (the extremes where n < 6). Sorts the samples.
+double rt_median(double *samples, int n, double *lo, double *hi);
+
+/* time.c: single launches, for a search among many kernels */
+
 typedef struct {
-  int warmup, rep;   // launches
-  bool cold_l2;      // empty the L2 cache before each launch, outside of what is timed
-  double stop_us;    // give up early where the first launches all take longer; 0: never
-  double most_s;     // of timed launches; fewer than `rep` are done where they would take longer
+  int warmup, rep; // launches
+  bool cold_l2;    // empty the L2 cache before each launch, outside of what is timed
+  double stop_us;  // give up early where the first launches all take longer; 0: never
+  double most_s;   // of timed launches; fewer than `rep` are done where they would take longer
 } RtTimeOptions;
 
 typedef struct {
@@ -264,9 +270,6 @@ typedef struct {
 // few percent there is rt_bench.
 RtStatus rt_time(RtGpu *g, const RtContender *who, const RtTimeOptions *o, RtSamples *out,
                  Buf *err);
-// Median of n > 0 samples, and the order statistics that hold the population's median with at least
-// 95 % confidence (the extremes where n < 6). Sorts the samples.
-double rt_median(double *samples, int n, double *lo, double *hi);
 
 /* blas.c: cublasLt as a contender */
 

@@ -72,9 +72,7 @@ static void need_builds(TnSearch *s, TnItem *const *list, int n) {
 }
 
 static bool need_lock(TnSearch *s) {
-  while (!tn_lock_try(&s->w->lock)) {
-    if (!s->waits) tn_lock_say(&s->w->lock);
-    s->waits = true;
+  while (!tn_take_gpu(s)) {
     if (tn_interrupted) return false;
     (void)poll(NULL, 0, 100);
   }

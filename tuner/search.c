@@ -148,18 +148,20 @@ void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, 
   tn_wire_end(b);
 }
 
+bool tn_take_gpu(TnSearch *s) {
+  bool taken = tn_lock_try(&s->w->lock);
+  if (!taken && !s->waits) tn_lock_say(&s->w->lock);
+  s->waits = !taken;
+  return taken;
+}
+
 static void start_run(TnSearch *s) {
   if (s->running) return;
   TnItem *next = NULL;
   for (int k = 0; k < s->n && !next; k++)
     if (s->items[k].phase == TN_READY) next = &s->items[k];
   if (!next) return;
-  if (!tn_lock_try(&s->w->lock)) {
-    if (!s->waits) tn_lock_say(&s->w->lock);
-    s->waits = true;
-    return;
-  }
-  s->waits = false;
+  if (!tn_take_gpu(s)) return;
   if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
     s->trouble = "the runner does not start again";
     return;
