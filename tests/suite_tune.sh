@@ -182,6 +182,14 @@ case_sweep() {
   times "$D/g.json" '"kernel": "matmul_nt", "arch": "sm_80"' 3
   tune --sweep K=1024,2048,4096; times "$D/log" '^try' 24
   tune --sweep K=1024 -o "$D/x.cu"; same $? 2
+  tune --sweep K=1024,x,2048 --save "$D/h.json" --report "$D/r.html"; same $? 1 # the others count
+  has "$D/err" "8 pruned E336: 'x' is a str"
+  has "$D/out" '^ +x +no candidate could be measured'
+  has "$D/out" '^ +2048 +0\.3048 '
+  times "$D/h.json" '"kernel": "matmul_nt", "arch": "sm_80"' 2
+  times "$D/r.html" '<h2>K = ' 3
+  tune --sweep Q=1,2; same $? 1
+  times "$D/err" '8 pruned E340: -p Q' 1
 }
 case_sweep_dynamic() { # a size known at run time only: each configuration is built once for all values
   "$TLC" --tune --arch sm_80 samples/gemm_symbolic_m.tl -p N=512,K=512 --space block_M=64,128 \

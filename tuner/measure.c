@@ -25,6 +25,7 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
   TnResult r = {.space = s, .swept = swept, .gpu = w->gpu, .found = {.best = -1}};
   int status = tn_prepare(w->options, sizes, w->db, s);
   if (!status) status = tn_search(w, s, &r.found);
+  if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(a, list, r); // a row of the sweep
   if (status) return status;
   if (w->options->json) {
     Buf b = {0};
@@ -41,18 +42,30 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
   return EXIT_OK;
 }
 
+// Is the swept parameter none of the kernel's? Then no other value is worth a try.
+static bool unknown_name(const TnSpace *s) {
+  const char *code = diag_code(DIAG_NO_PARAM);
+  for (int i = 0; i < s->all.len; i++)
+    if (!s->all.data[i].code || strcmp(s->all.data[i].code, code)) return false;
+  return true;
+}
+
 static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
   if (!sweep->name) return search_one(w, NULL, NULL, list);
   const char *rest = sweep->rest, *value;
+  int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
   while ((value = tn_next_value(w->arena, &rest, ','))) {
     TnBindings sizes = {0};
     vec_push(w->arena, &sizes, (EvBinding){sweep->name, value});
     if (!w->options->json) printf("\n%s = %s\n", sweep->name, value);
-    int status = search_one(w, &sizes, value, list);
-    if (status) return status;
+    int before = list->len, status = search_one(w, &sizes, value, list);
+    bool goes_on = status == EXIT_WRONG_PROGRAM && list->len > before;
+    if (goes_on) goes_on = !unknown_name(list->data[list->len - 1].space);
+    if (status && !goes_on) return status;
+    if (status) end = status;
   }
   if (!w->options->json) tn_print_sweep(list, sweep->name);
-  return EXIT_OK;
+  return end;
 }
 
 // What of it goes into files. Also what an interrupted or failed sweep had found so far.
