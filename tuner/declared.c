@@ -9,7 +9,7 @@
 #include "parser/ast.h"
 #include "tuner/runner.h"
 
-enum { MOST_RANK = 4, MOST_ELEMENTS = 1 << 16 };
+enum { MOST_RANK = 4, MOST_ELEMENTS = 1 << 22 };
 #define MOST_WORK 4e7 // reads of operands, of one output
 
 typedef enum { N_TENSOR, N_NUMBER, N_MATMUL, N_SWAP, N_CAST, N_UNARY, N_BINARY } NodeKind;
