@@ -237,7 +237,7 @@ void oracle_im2col(Oracle *o, const OStmt *s) {
     int64_t m = row0 + e / width, k = col0 + e % width;
     int64_t b = m / (oh * ow), y = m % (oh * ow) / ow * stride + k / (ks * c) * dil - pad;
     int64_t x = m % ow * stride + k / c % ks * dil - pad;
-    bool inside = b < n && y >= 0 && y < h && x >= 0 && x < w && k / (ks * c) < ks;
+    bool inside = b < n && y >= 0 && y < h && x >= 0 && x < w;
     int64_t from = ((b * h + y) * w + x) * c + k % c;
     col.v[e] = dt_is_float(col.mem->type) ? emu_float(0) : emu_int(0);
     col.err[e] = inside ? img.err[from] : 0;

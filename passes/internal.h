@@ -61,6 +61,7 @@ bool uniform_expr(const Uniform *u, const Expr *x);
 // The same by digits of the thread's number, which the kernel's own `thread // c` and `thread % c`
 // cut it into: a bit for each on which x may depend.
 uint32_t uniform_digits(const Uniform *u, const Expr *x);
+uint32_t uniform_all(const Uniform *u); // all digits there are
 // Takes in a statement that a pass made of the kernel's: its variables are new.
 void uniform_add(Uniform *u, Stmt *s);
 // Are the digits beside these zero? So for one of the threads that differ in them only. NULL: there

@@ -103,7 +103,8 @@ static Expr *store_owner(Lower *l, const Stmt *s) {
 // Whoever gets here stores the same, and several may: as one atomic value, so that they don't race.
 static bool anyones(Lower *l, const Stmt *s) {
   if (l->loop || !l->control || dt_bits(s->u.store.buf->dtype) < 8) return false;
-  uint32_t others = l->control & ~store_digits(l, s);
+  bool all = lower_form(l, s->u.store.buf)->scope == SC_SHARED; // as store_owner leaves it
+  uint32_t others = (all ? uniform_all(l->uniform) : l->control) & ~store_digits(l, s);
   Expr *thread = ex_var(l->arena, l->kernel->thread);
   return others && !uniform_pinned(l->uniform, l->facts, thread, others);
 }

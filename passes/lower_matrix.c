@@ -193,12 +193,19 @@ static void gather(Matrix *m, Buffer *regs, Expr **outer, Stmt *out) {
   facts_pop(l->facts, mark);
 }
 
+// Has every thread an element of the tile in each of its registers?
 static bool every_thread(Matrix *m) {
+  Lower *l = m->l;
   Expr *digit[LOOP_MAX_DIGITS];
-  int vars = m->l->vars.from.len;
-  for (int i = 0; i < m->nreg; i++) digit[i] = num(m, 0);
-  bool all = bind(m, m->l->thread, digit);
-  m->l->vars.from.len = m->l->vars.to.len = vars;
+  int vars = l->vars.from.len, mark = facts_mark(l->facts);
+  for (int i = 0; i < m->nreg; i++) {
+    Var *v = var_new(l->arena, "d", DT_INDEX, VAR_LOOP, m->loop->span);
+    facts_push_loop(l->facts, v, num(m, 0), num(m, m->reg[i].extent));
+    digit[i] = ex_var(l->arena, v);
+  }
+  bool all = bind(m, l->thread, digit);
+  facts_pop(l->facts, mark);
+  l->vars.from.len = l->vars.to.len = vars;
   return all && layout_covers(m->lay);
 }
 

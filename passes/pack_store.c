@@ -65,7 +65,10 @@ static bool neighbours(Pack *p, const Stmt *s, const Var *v, int64_t slope) {
   if (dt_bits(s->u.store.buf->dtype) >= 8) return false;
   for (int i = 0; i < last; i++)
     if (ex_uses(s->u.store.idx[i], v)) return false;
-  Affine x = ex_affine(p->arena, facts_simplify(p->facts, s->u.store.idx[last]));
+  Expr *at = s->u.store.idx[last];
+  int64_t lo, hi;
+  facts_bounds(p->facts, ex_var(p->arena, (Var *)v), &lo, &hi); // of one step nothing would be left
+  Affine x = ex_affine(p->arena, lo == hi ? at : facts_simplify(p->facts, at));
   bool found = false;
   for (int i = 0; i < x.n; i++) {
     if (x.term[i]->kind == EX_VAR && x.term[i]->u.var == v) {

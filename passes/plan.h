@@ -84,6 +84,8 @@ void plan_clone(Plan *p, const Stmt *from, const Stmt *to); // same plan for a c
 /* plan_copy.c */
 
 bool plan_zero_safe(const Buffer *b); // do reads out of its bounds give (positive) zero?
+// Why a copy does not bring a tensor's bytes, or zeros, into shared memory; NULL where it does.
+const char *plan_bytes_why(const Region *src, const Region *dst);
 
 /* plan_slabs.c */
 

@@ -63,6 +63,14 @@ bool plan_zero_safe(const Buffer *b) {
   return ex_is(b->safe, 0);
 }
 
+const char *plan_bytes_why(const Region *src, const Region *dst) {
+  if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
+    return "it does not go from global to shared memory";
+  if (src->buf->dtype != dst->buf->dtype) return "it converts the element type";
+  if (!plan_zero_safe(src->buf)) return "out-of-bounds elements read as a value other than zero";
+  return NULL;
+}
+
 static bool matters(const Region *r) {
   return r->buf->scope == SC_GLOBAL || r->buf->scope == SC_SHARED;
 }
@@ -80,12 +88,8 @@ PlanCopy *plan_one_copy(Plan *p, Arena *a, Facts *f, Stmt *s) {
   c->vec_bytes = wide;
   if (src->buf->scope == SC_GLOBAL) c->guard = plan_guards(a, f, src);
   else if (dst->buf->scope == SC_GLOBAL) c->guard = plan_guards(a, f, dst);
-  if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
-    c->why = "it does not go from global to shared memory";
-  else if (src->buf->dtype != dst->buf->dtype) c->why = "it converts the element type";
-  else if (!plan_zero_safe(src->buf))
-    c->why = "out-of-bounds elements read as a value other than zero";
-  else if (c->vec_bytes < 4) c->why = "accesses of at least 4 bytes are not proved aligned";
+  c->why = plan_bytes_why(src, dst);
+  if (!c->why && c->vec_bytes < 4) c->why = "accesses of at least 4 bytes are not proved aligned";
   c->async_able = !c->why;
   plan_set(p, s, c);
   return c;

@@ -115,6 +115,12 @@ static void other_writer(void *ctx, Stmt *s) {
   if (leaf && s != o->self && walk_touches(o->arena, s, o->buf, true)) o->found = true;
 }
 
+static void pipelined_writer(void *ctx, Stmt *s) {
+  Other *o = ctx;
+  bool loop = s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED;
+  if (loop && walk_touches(o->arena, s, o->buf, true)) o->found = true;
+}
+
 const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   Arena *a = c->arena;
@@ -130,17 +136,18 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   st_walk(k->body, other_writer, &other);
   if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
   const char *why = tensor_why(c, f, dst->buf);
-  return why ? why : tile_why(c, k, dst, src, false);
+  if (why) return why;
+  Other ring = {a, src->buf, NULL, false}; // a loop may get slots of the tile
+  st_walk(k->body, pipelined_writer, &ring);
+  return tile_why(c, k, dst, src, ring.found);
 }
 
 const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
-  const PlanCopy *plan = plan_copy(c->plan, copy);
   if (!c->target->bulk) return arena_printf(c->arena, "%s has no TMA", c->target->name);
-  if (!plan->async_able && plan->vec_bytes >= 4) return plan->why;
-  if (src->buf->scope != SC_GLOBAL || dst->buf->scope != SC_SHARED)
-    return "it does not go from global to shared memory";
+  const char *why = plan_bytes_why(src, dst);
+  if (why) return why;
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
-  const char *why = tensor_why(c, f, src->buf);
+  why = tensor_why(c, f, src->buf);
   return why ? why : tile_why(c, k, src, dst, true);
 }

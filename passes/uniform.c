@@ -28,10 +28,10 @@ struct Uniform {
   bool changed;
 };
 
-static uint32_t all_digits(const Uniform *u) { return (2u << (u->cuts - 1)) - 1; }
+uint32_t uniform_all(const Uniform *u) { return (2u << (u->cuts - 1)) - 1; }
 
 static uint32_t var_digits(const Uniform *u, const Var *v) {
-  if (v->kind == VAR_THREAD) return all_digits(u);
+  if (v->kind == VAR_THREAD) return uniform_all(u);
   for (int i = 0; i < u->vars.len; i++)
     if (u->vars.data[i].var == v) return u->vars.data[i].digits;
   return 0;
@@ -104,7 +104,7 @@ static void query_node(void *ctx, Expr *x) {
   if (!q->inside && thread_part(x, &lo, &hi)) {
     q->inside = true;
     uint32_t part = part_digits(q->u, lo, hi);
-    q->digits |= part ? part : all_digits(q->u);
+    q->digits |= part ? part : uniform_all(q->u);
   }
   if (x->kind == EX_VAR && x->u.var->kind == VAR_THREAD) q->inside = false;
 }
@@ -163,7 +163,7 @@ static void visit(Uniform *u, Stmt *s);
 
 static void visit_loop(Uniform *u, Stmt *s) {
   uint32_t outside = u->control, digits = 0;
-  if (s->u.loop.loop == LOOP_PARALLEL) digits = all_digits(u);
+  if (s->u.loop.loop == LOOP_PARALLEL) digits = uniform_all(u);
   for (int i = 0; i < s->u.loop.nvars; i++)
     digits |= uniform_digits(u, s->u.loop.min[i]) | uniform_digits(u, s->u.loop.extent[i]);
   if (s->u.loop.cond) digits |= uniform_digits(u, s->u.loop.cond);
@@ -177,7 +177,7 @@ static void visit_loop(Uniform *u, Stmt *s) {
 // do not take part, for those that ask others.
 static uint32_t op_digits(Uniform *u, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
-  uint32_t all = all_digits(u);
+  uint32_t all = uniform_all(u);
   switch (s->u.op.op) {
   case OP_BLOCK_VOTE: return u->control;
   case OP_FILL: return u->control | uniform_digits(u, arg[1].expr);
@@ -197,7 +197,7 @@ static void visit_op(Uniform *u, Stmt *s) {
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_READ || kind >= ARG_PLACE || !s->u.op.arg[i].region) continue;
     Buffer *b = s->u.op.arg[i].region->buf;
-    if (b->scope == SC_GLOBAL) mark_buf(u, b, all_digits(u));
+    if (b->scope == SC_GLOBAL) mark_buf(u, b, uniform_all(u));
     if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
   }
 }
@@ -206,7 +206,7 @@ static void visit_store(Uniform *u, Stmt *s) {
   Buffer *b = s->u.store.buf;
   uint32_t digits = u->control | uniform_digits(u, s->u.store.value);
   for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(u, s->u.store.idx[i]);
-  if (b->scope == SC_GLOBAL) mark_buf(u, b, all_digits(u));
+  if (b->scope == SC_GLOBAL) mark_buf(u, b, uniform_all(u));
   if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
 }
 

@@ -10,6 +10,7 @@ SPDX-License-Identifier: MIT
 import argparse
 import concurrent.futures
 import os
+import random
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import numpy as np  # noqa: E402
 from reference import convert, execute  # noqa: E402
 import tileops  # noqa: E402
 import tileroles  # noqa: E402
+import tilestreams  # noqa: E402
 
 TLC = os.environ.get("TLC", "build/tlc")
 TEXT_RUN = os.path.join(os.path.dirname(TLC), "tests/text_run")
@@ -30,9 +32,30 @@ REFUSED = ("E520", "E518", "E521", "E515")
 ARCH = []
 
 
+KINDS = {"ops": tileops.make, "roles": tileroles.make, "streams": tilestreams.make}
+ONLY = []
+# Decisions that may be forced either way, wherever they apply; results never depend on them.
+SWITCHES = ("rotate", "warp-specialize", "wgmma", "wgmma-ahead", "tma-store", "slabs", "persistent", "ping-pong")
+
+
+def kind(seed):
+    if ONLY:
+        return ONLY[0]
+    return ("ops", "streams")[seed % 2] if ARCH != ["--arch=sm_90a"] else ("ops", "streams", "roles", "roles")[seed % 4]
+
+
+def flags(seed):
+    """Options of tlc for a program: mostly none."""
+    r = random.Random(seed * 3 + 1)
+    out = [f"-f{r.choice(('', 'no-'))}{s}" for s in SWITCHES if r.random() < 0.12]
+    return out + [f"-fstages={r.randint(1, 5)}"] * (r.random() < 0.1)
+
+
 def make(seed, small=False):
-    """On a target with roles half the programs are of their kind."""
-    return tileroles.make(seed) if seed % 2 and "--arch=sm_90a" in ARCH and not small else tileops.make(seed, small)
+    if small:
+        return tileops.make(seed, small)
+    text, args = KINDS[kind(seed)](seed)
+    return text, args + flags(seed)
 
 
 
@@ -202,12 +225,16 @@ def reduce(text, args, seeds, want, budget=90):
 # ------------------------------------------------------------------------------------ main
 
 
-SMALL, CHECK = False, check
+SMALL, CHECK, SCHEDULES = False, check, 3
 
 
 def use(f):
     global SMALL, CHECK
     SMALL, CHECK = f is check_reference, f
+
+
+def schedules(seed):
+    return (1, 7, 1000 + seed)[3 - SCHEDULES:]
 
 
 def one(seed):
@@ -216,12 +243,12 @@ def one(seed):
         text, args = make(seed, SMALL)
     except RecursionError:
         return seed, None, 0
-    return seed, CHECK(text, args, (1, 7, 1000 + seed)), time.time() - start
+    return seed, CHECK(text, args, schedules(seed)), time.time() - start
 
 
 def report(seed, bad, out):
     text, args = make(seed, SMALL)
-    small = reduce(text, args, (1, 7, 1000 + seed), bad[0])
+    small = reduce(text, args, schedules(seed), bad[0])
     path = f"{out}/{seed}.tl"
     with open(path, "w") as f:
         f.write(f"# seed {seed}: {bad[0]}; {' '.join(args)}\n{small}")
@@ -240,7 +267,11 @@ def main():
     p.add_argument("--reference", action="store_true")
     p.add_argument("--text", action="store_true")
     p.add_argument("--arch", default="sm_80")
+    p.add_argument("--kind", choices=KINDS)
+    p.add_argument("--schedules", type=int, choices=(1, 2, 3), default=3, help="of the emulator, a program")
     o = p.parse_args()
+    ONLY.extend([o.kind] * bool(o.kind))
+    globals()["SCHEDULES"] = o.schedules
     ARCH.append(f"--arch={o.arch}")
     if o.reference or o.text:
         use(check_text if o.text else check_reference)

@@ -4,6 +4,7 @@ SPDX-License-Identifier: MIT
 """
 import random
 
+HALVES = ("int4", "uint4", "float4_e2m1fn")
 HEAD = """import tilelang
 import tilelang.language as T
 
@@ -41,7 +42,7 @@ class Roles:
     def param(self, shape, dtype, stem):
         name = self.name(stem)
         shape = ", ".join(map(str, shape))
-        if self.chance(0.06) and stem == "A":
+        if self.chance(0.06) and stem == "A" and shape.count(",") in (1, 2) and dtype not in HALVES:
             pitch = " ".join(shape.split(", ")[-1:])
             first = "".join(f"({pitch} + {self.pick((0, 8, 16))}) * {shape.split(', ')[1]}, " * (shape.count(",") > 1))
             self.params.append(f'{name}: T.StridedTensor(({shape}), ({first}{pitch} + {self.pick((0, 8, 16, 3))}, 1), '
