@@ -120,19 +120,18 @@ void cg_atomic(Cg *c, const Stmt *s) {
   AtomicFn fn = (AtomicFn)arg[2].i;
   const char *name = cg_atomic_name(fn);
   DType t = dst->buf->dtype;
+  bool all = fn > ATOMIC_MIN; // one function for all types
   fence(c, releases(arg[3].i));
   if (prev) {
     begin_result(c, prev);
+    all = all || fn == ATOMIC_ADD || !dt_is_float(t);
     name = arena_printf(c->arena, "atomic_fetch_%s", name + strlen("atomic_"));
-    needs_add(c->needs, "%s", name);
     if (prev->buf->dtype != t)
       die("an old value of %s as %s", dt_name(t), dt_name(prev->buf->dtype));
-  } else {
-    if (fn > ATOMIC_MIN) needs_add(c->needs, "%s", name);
-    else needs_add(c->needs, "%s_%s", name, cg_short(t));
-    cg_begin(c);
-  }
-  cg_text(c, fn > ATOMIC_MIN || prev ? "tlc_%s<%s>(" : "tlc_%s(", name, cg_type(t));
+  } else cg_begin(c);
+  if (all) needs_add(c->needs, "%s", name);
+  else needs_add(c->needs, "%s_%s", name, cg_short(t));
+  cg_text(c, all ? "tlc_%s<%s>(" : "tlc_%s(", name, cg_type(t));
   cg_address(c, dst);
   cg_text(c, ", ");
   cg_value(c, arg[1].expr, t, P_TERNARY);

@@ -47,6 +47,64 @@ static __device__ __forceinline__ T tlc_atomic_fetch_min(T *p, T v) {
   else return atomicMin(p, v);
 }
 
+// @helper atomic_fetch_max_f16 needs atomic_word,max_f16
+static __device__ __forceinline__ __half tlc_atomic_fetch_max(__half *p, __half v) {
+  __half old;
+  tlc_atomic_update(p, [v, &old](__half x) { return tlc_max(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_max_bf16 needs atomic_word,max_bf16
+static __device__ __forceinline__ __nv_bfloat16 tlc_atomic_fetch_max(__nv_bfloat16 *p,
+                                                                     __nv_bfloat16 v) {
+  __nv_bfloat16 old;
+  tlc_atomic_update(p, [v, &old](__nv_bfloat16 x) { return tlc_max(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_max_f32 needs atomic_word,max_f32
+static __device__ __forceinline__ float tlc_atomic_fetch_max(float *p, float v) {
+  float old;
+  tlc_atomic_update(p, [v, &old](float x) { return tlc_max(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_max_f64 needs atomic_long,max_f64
+static __device__ __forceinline__ double tlc_atomic_fetch_max(double *p, double v) {
+  double old;
+  tlc_atomic_update_long(p, [v, &old](double x) { return tlc_max(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_min_f16 needs atomic_word,min_f16
+static __device__ __forceinline__ __half tlc_atomic_fetch_min(__half *p, __half v) {
+  __half old;
+  tlc_atomic_update(p, [v, &old](__half x) { return tlc_min(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_min_bf16 needs atomic_word,min_bf16
+static __device__ __forceinline__ __nv_bfloat16 tlc_atomic_fetch_min(__nv_bfloat16 *p,
+                                                                     __nv_bfloat16 v) {
+  __nv_bfloat16 old;
+  tlc_atomic_update(p, [v, &old](__nv_bfloat16 x) { return tlc_min(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_min_f32 needs atomic_word,min_f32
+static __device__ __forceinline__ float tlc_atomic_fetch_min(float *p, float v) {
+  float old;
+  tlc_atomic_update(p, [v, &old](float x) { return tlc_min(old = x, v); });
+  return old;
+}
+
+// @helper atomic_fetch_min_f64 needs atomic_long,min_f64
+static __device__ __forceinline__ double tlc_atomic_fetch_min(double *p, double v) {
+  double old;
+  tlc_atomic_update_long(p, [v, &old](double x) { return tlc_min(old = x, v); });
+  return old;
+}
+
 // @helper atomic_fetch_and needs is_long
 template <typename T>
 static __device__ __forceinline__ T tlc_atomic_fetch_and(T *p, T v) {
