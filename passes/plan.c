@@ -69,8 +69,6 @@ static void plan_tile(Planner *p, const Region *r, bool operand) {
   if (!ex_const(r->buf->shape[r->buf->ndim - 1], &cols)) return;
   int64_t bytes = cols * dt_bits(r->buf->dtype) / 8;
   b->swizzle = bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : bytes % 32 == 0 ? 32 : 0;
-  // Rows of an even number of 16-byte chunks meet the same banks again too soon.
-  b->pad = !b->swizzle && bytes % 32 == 0 ? 128 / dt_bits(r->buf->dtype) : 0;
 }
 
 static DType multiplied(DType t) { return t == DT_F32 ? DT_TF32 : t; }

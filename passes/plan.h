@@ -36,8 +36,6 @@ typedef struct {
 
 typedef struct {
   int swizzle; // XOR swizzle over rows of 128, 64 or 32 bytes; 0: none
-  // elements added to each row where swizzle is 0 and rows would conflict; else 0
-  int pad;
   int ring;          // versions that pipelined loops keep (the leading dimension); 0: no ring
   bool gemm_operand; // read by ldmatrix or as an mma operand
 } PlanBuffer;

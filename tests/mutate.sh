@@ -8,6 +8,7 @@
 # FILTER picks cases by regular expression, as in tests/run.sh. A mutant survives when the named
 # suites pass; it is broken when its text is not found, or does not compile. First the same cases
 # must pass without a fault. `tests/mutate.sh NAME...` runs only those. JOBS trees are used at once.
+# `tests/mutate.sh check` (make style): each block applies, each pass has 4 whose names begin with its.
 # SPDX-License-Identifier: MIT
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -101,6 +102,31 @@ fields() {
     printf '%s\0' "$name" "$suites" "$filter" "$setting" "$file" "${old#-}" "${new#+}"
   done < tests/mutants.txt
 }
+
+check() {
+  fields | python3 -c '
+import collections, re, sys
+flat = sys.stdin.read().split("\0")[:-1]
+blocks = [flat[i:i + 7] for i in range(0, len(flat), 7)]
+faults, bad = collections.Counter(), []
+for name, _, _, _, path, old, new in blocks:
+    faults[name.split("-")[0]] += 1
+    try:
+        n = open(path).read().count(old) if old else 0
+    except OSError:
+        n = 0
+    if n != 1 or old == new:
+        bad.append(f"{name}: its text occurs {n} times in {path}: {old}")
+names = collections.Counter(b[0] for b in blocks)
+bad += [f"{name}: {n} blocks have this name" for name, n in names.items() if n > 1]
+for p in re.findall(r"^PASS\(\w+, \"(\w+)\"", open("passes/passes.def").read(), re.M):
+    if faults[p] < 4:
+        bad.append(f"pass {p} has {faults[p]} faults (at least 4)")
+for b in bad:
+    print("tests/mutants.txt:", b)
+sys.exit(bool(bad))'
+}
+[ "$*" != check ] || { check; exit; }
 
 export -f plant build_for cases sound try
 queue() { xargs -0 -r -n "$2" -P "$JOBS" --process-slot-var=SLOT bash -c "$1 \"\$@\"" "$1"; }
