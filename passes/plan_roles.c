@@ -301,7 +301,7 @@ int plan_consumer_regs(const Target *t, int threads) {
 
 typedef struct {
   Roles *r;
-  bool no, ahead; // a product has too few registers; a loop only multiplies
+  bool no, ahead; // too few registers, or copies of the consumers' own; a loop only multiplies
 } Pair;
 
 static void check_pair(void *ctx, Stmt *s) {
@@ -310,6 +310,7 @@ static void check_pair(void *ctx, Stmt *s) {
   const Plan *plan = p->r->c->plan;
   const PlanLoop *loop = s->kind == ST_FOR ? plan_loop(plan, s) : NULL;
   p->ahead = p->ahead || (loop && loop->ahead);
+  p->no = p->no || (loop && loop->copies); // all threads close the same groups of cp.async
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;
   if (!plan_wgmma_fits(p->r->c->target, k, plan_gemm(plan, s), TEAMS)) p->no = true;
 }
