@@ -48,7 +48,8 @@ static void place(Cg *c, const Region *r) {
 
 static void mbar(Cg *c, const Stmt *s) {
   OpCode op = s->u.op.op;
-  call(c, op_info(op)->name);
+  bool done = op == OP_MBAR_ARRIVE_REMOTE && arg(s, "wgmma")->i;
+  call(c, done ? "mbar_arrive_remote_wgmma" : op_info(op)->name);
   place(c, arg(s, "bar")->region);
   if (op == OP_MBAR_INIT) cg_text(c, ", %lld", (long long)arg(s, "count")->i);
   if (op == OP_MBAR_ARRIVE_TX || op == OP_MBAR_EXPECT_TX) number(c, arg(s, "bytes")->expr);
@@ -132,8 +133,8 @@ static void bulk(Cg *c, const Stmt *s) {
   bool load = s->u.op.op == OP_BULK_LOAD;
   Expr *blocks = load ? arg(s, "blocks")->expr : NULL;
   const char *name = s->u.op.op == OP_BULK_STORE ? "bulk_store"
-                     : !load ? arena_printf(c->arena, "bulk_%s_%s", fn_names[arg(s, "fn")->i],
-                                            cg_short(dst->buf->dtype))
+                     : !load  ? arena_printf(c->arena, "bulk_%s_%s", fn_names[arg(s, "fn")->i],
+                                             cg_short(dst->buf->dtype))
                      : blocks ? "bulk_multicast"
                               : "bulk_load";
   call(c, name);

@@ -38,12 +38,20 @@ uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp) {
   return clock[first_step(e) + warp];
 }
 
-void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into) {
+static void release_from(Emu *e, uint32_t mask, uint32_t *into, int first) {
   EACH_LANE(i, mask) {
     const uint32_t *c = current(e, hb_thread(e, (int)i));
-    for (int k = first_step(e); k < e->hb->width; k++) into[k] = into[k] > c[k] ? into[k] : c[k];
+    for (int k = first; k < e->hb->width; k++) into[k] = into[k] > c[k] ? into[k] : c[k];
   }
   hb_tick(e);
+}
+
+void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into) {
+  release_from(e, mask, into, first_step(e));
+}
+
+void hb_release_done(Emu *e, uint32_t mask, uint32_t *into) {
+  release_from(e, mask, into, 3 * e->hb->nthreads);
 }
 
 void hb_release(Emu *e, uint32_t mask, uint32_t *into) {
@@ -153,13 +161,12 @@ static bool by_wait(const Emu *e, DoneKind kind, const AsyncOp *op, int by) {
   return hb_done_at(e, kind, op->thread, op->number, &time) && hb_ordered(e, op->thread, time, by);
 }
 
-// Each lane of the warp waited.
+// Each lane of the warp waited, and the warp ran on before `by`: what is complete needs no release.
 static bool by_warp(const Emu *e, const AsyncOp *op, int by) {
   uint32_t time;
+  int warp = op->thread / LANES;
   if (!hb_done_at(e, DONE_WGMMA, op->thread, op->number, &time)) return false;
-  for (int l = 0; l < LANES; l++)
-    if (hb_ordered(e, op->thread + l, time, by)) return true;
-  return false;
+  return by / LANES == warp || hb_step(e, hb_clock(e, by), warp) >= time;
 }
 
 static bool saw_phase(const Emu *e, int bar, uint32_t phases, int by) {

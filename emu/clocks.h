@@ -99,6 +99,8 @@ uint32_t *hb_new_clock(Emu *e);
 // What lanes of the current warp did becomes part of `into`; then their time advances.
 void hb_release(Emu *e, uint32_t mask, uint32_t *into);
 void hb_release_steps(Emu *e, uint32_t mask, uint32_t *into); // that they ran, not what they did
+// And which phases they saw complete: enough for what asynchronous operations have done.
+void hb_release_done(Emu *e, uint32_t mask, uint32_t *into);
 uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp); // how far the warp has run
 void hb_acquire(Emu *e, uint32_t mask, const uint32_t *from);
 void hb_barrier(Emu *e, int first_warp, int nwarps); // all threads of these warps

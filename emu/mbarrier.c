@@ -99,14 +99,16 @@ void mbar_complete_tx(Emu *e, MBar *bar, int64_t bytes) {
   try_complete(e, bar);
 }
 
-// copies: by the copies of the lane, which show themselves and nothing else that it did.
-static void arrive(Emu *e, MBar *bar, int lane, bool copies) {
+// Copies of the lane that arrive, and wgmma that are done, show themselves and nothing else that
+// the lane did.
+static void arrive(Emu *e, MBar *bar, int lane, bool copies, bool wgmma) {
   if (bar->pending == 0) {
     EMU_FAIL(&e->m, e->at, DIAG_EMU_MBAR_COUNT, e->at->span, thread_of(e, lane), bar->phase,
              NAME(bar), bar->count);
     return;
   }
   if (e->hb && copies) hb_release_steps(e, UINT32_C(1) << lane, bar->clock);
+  else if (e->hb && wgmma) hb_release_done(e, UINT32_C(1) << lane, bar->clock);
   else if (e->hb) hb_release(e, UINT32_C(1) << lane, bar->clock);
   bar->pending--;
   try_complete(e, bar);
@@ -188,7 +190,9 @@ static void one(Emu *e, const Instr *in, int64_t at, int64_t operand, int lane) 
     uint32_t number = e->hb->issued[DONE_CP][thread]++;
     hb_progress_bar(e, thread, number, bar->index, bar->phase + 1);
   }
-  if (in->op != OP_MBAR_EXPECT_TX) arrive(e, bar, lane, in->op == OP_MBAR_ARRIVE_COPIES);
+  bool copies = in->op == OP_MBAR_ARRIVE_COPIES;
+  bool wgmma = in->op == OP_MBAR_ARRIVE_REMOTE && in->i[0];
+  if (in->op != OP_MBAR_EXPECT_TX) arrive(e, bar, lane, copies, wgmma);
 }
 
 void warp_mbar(Emu *e, const Instr *in) {

@@ -14,6 +14,10 @@
 
 void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
+/* raster.c */
+
+void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel
+
 /* jumps.c */
 
 void jumps_expand(Arena *a, Kernel *k); // while, break and continue become conditions and flags

@@ -228,6 +228,9 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_BAR_ARRIVE:
   case OP_MBAR_INIT:
   case OP_MBAR_ARRIVE:
+  case OP_MBAR_ARRIVE_REMOTE:
+  case OP_CLUSTER_ARRIVE:
+  case OP_CLUSTER_WAIT:
   case OP_MBAR_ARRIVE_TX:
   case OP_MBAR_WAIT:
   case OP_FENCE_MBAR_INIT:

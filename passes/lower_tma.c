@@ -10,6 +10,7 @@ typedef struct {
   const Buffer *tensor, *tile; // as at tile level
   Buffer *map;
   Region *bar;       // NULL: a store
+  Expr *blocks;      // that a load writes to, as a mask; NULL: its own
   int dim[MAP_RANK]; // of the tensor, for each of the tile's last dimensions; -1: it walks none
   int lead;          // leading dimensions of the tile, over which copies repeat
   int64_t rows, cols, box_rows, box_cols;
@@ -100,7 +101,7 @@ static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stm
   Region *tensor = region_new(a, t->map, at, box);
   Region *tile = region_flat(a, t->on->buf, where, (int)(t->box_rows * t->box_cols));
   st_add(a, out,
-         t->bar ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, NULL, (int64_t)0)
+         t->bar ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, t->blocks, (int64_t)0)
                 : st_op(a, OP_TMA_STORE, t->span, tile, tensor, (int64_t)0));
 }
 
@@ -128,6 +129,7 @@ static void boxes(Boxes *t, Stmt *out) {
 void lower_tile_load(Lower *l, Stmt *s, Stmt *out) {
   Boxes t = {.l = l, .span = s->span, .in = s->u.op.arg[0].region, .on = s->u.op.arg[1].region};
   const Region *bar = s->u.op.arg[2].region;
+  t.blocks = s->u.op.arg[3].expr;
   Expr *at = lower_expr(l, bar->min[0]);
   t.bar = region_flat(l->arena, bar->buf, lower_offset(l, bar->buf, &at), 1);
   boxes(&t, out);

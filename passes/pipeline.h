@@ -24,6 +24,17 @@ void rings_apply(PassCtx *c, Kernel *k, const RingVec *rings);
 // loops are expanded.
 void pipeline_rings(PassCtx *c, Kernel *k);
 
+/* cluster.c */
+
+// The dimensions, of the tensor and of the tile, whose rows the blocks of a cluster share out;
+// false: there are none.
+bool cluster_rows(const Region *src, const Region *dst, int *src_dim, int *dst_dim);
+// The kernel's grid becomes one of clusters, in the order of T.use_swizzle; the result is the
+// block's number in its cluster, which cluster_close binds.
+Var *cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles);
+// The first axis of the grid, of whatever it counts now, becomes one of the clusters' blocks.
+void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank);
+
 /* fold_clear.c */
 
 void fold_clears(PassCtx *c, const Program *p, Kernel *k); // before the loops are taken apart

@@ -186,6 +186,7 @@ void pass_plan(Program *p, PassCtx *c) {
     walk_facts(c->arena, pl.facts, k->body, plan_loops, &pl);
     if (!crews_any(pl.crews)) plan_roles(c, pl.facts, p, k);
     else diag_remark(c->diags, k->span, "roles", "no producer: some threads work apart");
+    plan_cluster(c, pl.facts, k);
     walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);
     remark_tiles(&pl);
   }

@@ -16,6 +16,7 @@ typedef struct {
   const char *why; // why not async, for remarks; NULL when async
   bool store;      // from a shared tile to a tensor by TMA
   int slabs;       // of a fragment to a tile that the next copy stores: parts by column; 0: whole
+  int parts;       // blocks of a cluster that each load a part of the tile for all; 0: its own
   int channel;     // the producer's, by TMA: PlanLoop.channel[channel - 1]; 0: the block's own
 } PlanCopy;
 
@@ -46,6 +47,7 @@ enum { PLAN_CHANNELS = 8 };
 // that use them first and last.
 typedef struct {
   int first, last;
+  bool shared; // the blocks of a cluster load parts of some of its tiles for each other
 } PlanChannel;
 
 typedef struct {
@@ -59,7 +61,8 @@ typedef struct {
 // Of a kernel with a producer warpgroup behind its own threads: registers of a thread of either.
 typedef struct {
   int producer_regs, consumer_regs;
-  int teams; // of consumers, which take turns at tiles; 1: all work on one
+  int teams;         // of consumers, which take turns at tiles; 1: all work on one
+  int cluster, axis; // blocks of a cluster along this axis of the grid; 0: none
 } PlanRoles;
 
 typedef struct Plan Plan; // PassCtx.plan

@@ -44,6 +44,11 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 // Do the accumulators fit where `teams` teams of the kernel's threads stand beside a producer?
 bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams);
 
+/* cluster.c */
+
+// Decides PlanRoles.cluster, PlanCopy.parts and PlanChannel.shared.
+void plan_cluster(PassCtx *c, Facts *f, Kernel *k);
+
 /* plan_roles.c */
 
 // Registers that a thread of a block of `threads` threads may have beside a producer.

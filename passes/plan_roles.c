@@ -92,7 +92,7 @@ static void plan_channels(Roles *r, Stmt *loop, PlanLoop *plan) {
     int ch = 0;
     while (ch < plan->channels && plan->channel[ch].first != first) ch++;
     if (ch == PLAN_CHANNELS) continue;
-    if (ch == plan->channels) plan->channel[plan->channels++] = (PlanChannel){first, last};
+    if (ch == plan->channels) plan->channel[plan->channels++] = (PlanChannel){first, last, false};
     if (last > plan->channel[ch].last) plan->channel[ch].last = last;
     copy->channel = ch + 1;
   }

@@ -39,7 +39,7 @@ static void remap(Raster *r, Expr *x, Expr *y, Expr *gx, Expr *gy, int panel, bo
   *across = ex_add(a, ex_floormod(a, off, stride), ex_mul(a, p, size));
 }
 
-static void raster_kernel(Kernel *k, PassCtx *c) {
+void raster_kernel(Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
   int panel = k->raster_panel;
   k->raster_panel = 0;
@@ -70,6 +70,10 @@ static void raster_kernel(Kernel *k, PassCtx *c) {
               k->raster_column ? "column" : "row", panel);
 }
 
+// In clusters it is them that walk so (cluster.c).
 void pass_raster(Program *p, PassCtx *c) {
-  for (int i = 0; i < p->kernels.len; i++) raster_kernel(p->kernels.data[i], c);
+  for (int i = 0; i < p->kernels.len; i++) {
+    const PlanRoles *roles = plan_of_roles(c->plan, p->kernels.data[i]);
+    if (!roles || !roles->cluster) raster_kernel(p->kernels.data[i], c);
+  }
 }

@@ -28,6 +28,8 @@ typedef struct {
   Arena *a;
   const Program *program;
   Kernel *kernel;
+  Var *rank; // of the block in its cluster; NULL: there are none
+  int cluster;
   bool skips; // the slice at hand is a consumer's, of a tile that is another team's
   VEC(Channel *) channels;
 } Roles;
@@ -145,9 +147,27 @@ static void advance(Roles *r, const Channel *ch, const Turn *t, Stmt *out) {
   st_add(a, out, set(r, t->phase, ex_bin(a, BIN_BITXOR, value(r, t->phase), wraps), span));
 }
 
+// Blocks whose producers write to a slot.
+static int fillers(const Roles *r, const Channel *ch) {
+  return plan_loop(r->c->plan, ch->loop)->channel[ch->index].shared ? r->cluster : 1;
+}
+
 /* ------------------------------------------------------------------ the producer */
 
 static Stmt *produce(Roles *r, Stmt *s);
+
+// This block's part of a tile, for all blocks of the cluster.
+static Expr *take_part(Roles *r, int parts, Region *src, Region *dst) {
+  int from, to;
+  if (!parts) return NULL;
+  if (!cluster_rows(src, dst, &from, &to)) die("roles: a tile without parts");
+  Expr *rows = ex_floordiv(r->a, dst->extent[to], num(r, parts));
+  Expr *first = ex_mul(r->a, ex_var(r->a, r->rank), rows);
+  src->min[from] = ex_add(r->a, src->min[from], first);
+  dst->min[to] = ex_add(r->a, dst->min[to], first);
+  src->extent[from] = dst->extent[to] = rows;
+  return ex_int(r->a, DT_I32, (1 << parts) - 1);
+}
 
 static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
   Arena *a = r->a;
@@ -161,11 +181,11 @@ static void fill(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
   for (int i = 0; i < body->u.block.len; i++) {
     Stmt *s = body->u.block.data[i];
     if (channel_of(r, s) != ch->index + 1) continue;
+    Region *src = walk_region(a, s->u.op.arg[0].region);
     Region *dst = walk_region(a, s->u.op.arg[1].region);
     dst->min[0] = at;
-    st_add(a, out,
-           st_op(a, OP_TILE_LOAD, s->span, walk_region(a, s->u.op.arg[0].region), dst,
-                 barrier(r, ch->full, at)));
+    Expr *blocks = take_part(r, plan_copy(r->c->plan, s)->parts, src, dst);
+    st_add(a, out, st_op(a, OP_TILE_LOAD, s->span, src, dst, barrier(r, ch->full, at), blocks));
   }
   advance(r, ch, &ch->producer, out);
 }
@@ -289,15 +309,21 @@ static Stmt *without_unused_lets(Roles *r, Stmt *s) {
 
 /* ------------------------------------------------------------------ the consumers */
 
-// Each warp arrives at empty[at].
+// Each warp arrives at empty[at], of all blocks that fill the slot.
 static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
   Arena *a = r->a;
   Span span = ch->loop->span;
   Expr *lane = ex_floormod(a, ex_var(a, r->kernel->thread), num(r, 32));
   Stmt *arrive = st_block(a, span);
-  st_add(a, arrive, st_op(a, OP_MBAR_ARRIVE, span, barrier(r, ch->empty, at)));
+  Region *bar = barrier(r, ch->empty, at);
+  int blocks = fillers(r, ch);
+  st_add(a, arrive,
+         blocks == 1
+             ? st_op(a, OP_MBAR_ARRIVE, span, bar)
+             : st_op(a, OP_MBAR_ARRIVE_REMOTE, span, bar, ex_cast(a, DT_I32, lane), (int64_t)1));
+  Expr *some = blocks == 1 ? ex_bin(a, BIN_EQ, lane, num(r, 0)) : ex_lt(a, lane, num(r, blocks));
   st_add(a, out, st_op(a, OP_SYNC_WARP, span));
-  st_add(a, out, st_if(a, ex_bin(a, BIN_EQ, lane, num(r, 0)), arrive, NULL, span));
+  st_add(a, out, st_if(a, some, arrive, NULL, span));
 }
 
 // The slot before `at`.
@@ -379,6 +405,11 @@ static void start(Roles *r, const Turn *t, Stmt *out, Span span) {
   st_add(r->a, out, set(r, t->phase, ex_int(r->a, DT_I32, 0), span));
 }
 
+static void sync_cluster(Roles *r, Stmt *out) {
+  st_add(r->a, out, st_op(r->a, OP_CLUSTER_ARRIVE, r->kernel->span));
+  st_add(r->a, out, st_op(r->a, OP_CLUSTER_WAIT, r->kernel->span));
+}
+
 // Thread 0 makes the barriers; nobody passes before it has.
 static void init_barriers(Roles *r, Stmt *out) {
   Arena *a = r->a;
@@ -392,13 +423,14 @@ static void init_barriers(Roles *r, Stmt *out) {
            st_op(a, OP_MBAR_INIT, k->span, barrier(r, ch->full, ex_var(a, v)), (int64_t)1));
     st_add(a, each,
            st_op(a, OP_MBAR_INIT, k->span, barrier(r, ch->empty, ex_var(a, v)),
-                 (int64_t)k->threads / 32));
+                 (int64_t)k->threads / 32 * fillers(r, ch)));
     st_add(a, init, st_for(a, LOOP_UNROLL, v, num(r, 0), num(r, ch->depth), each, k->span));
   }
   st_add(a, init, st_op(a, OP_FENCE_MBAR_INIT, k->span));
   Expr *first = ex_bin(a, BIN_EQ, ex_var(a, k->thread), num(r, 0));
   st_add(a, out, st_if(a, first, init, NULL, k->span));
   st_add(a, out, st_op(a, OP_SYNC, k->span));
+  if (r->rank) sync_cluster(r, out);
 }
 
 static void split(Roles *r, const PlanRoles *plan) {
@@ -444,6 +476,12 @@ static void split(Roles *r, const PlanRoles *plan) {
   init_barriers(r, body);
   st_add(a, body, st_roles(a, ex_lt(a, thread, threads), consumers, producer, span));
   k->body = body;
+  if (r->rank) {
+    // No block ends while others load to its tiles or arrive at its barriers.
+    st_add(a, body, st_op(a, OP_SYNC_WARP, span));
+    sync_cluster(r, body);
+    cluster_close(a, k, r->cluster, r->rank);
+  }
   k->launch_threads = consumers_all + 128;
   k->min_blocks = 1;
 }
@@ -521,10 +559,12 @@ static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
 void pass_roles(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Roles r = {.c = c, .a = c->arena, .program = p, .kernel = p->kernels.data[i]};
+    PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
     fold_clears(c, p, r.kernel);
     r.kernel->body = store_tiles(&r, r.kernel->body, false);
-    PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
     if (!plan) continue;
+    r.cluster = plan->cluster;
+    if (r.cluster) r.rank = cluster_open(c, r.kernel, plan);
     st_walk(r.kernel->body, find_channels, &r);
     add_rings(&r);
     split(&r, plan);

@@ -581,6 +581,24 @@ case_hints() { # T.Kernel(NAME=VALUE) is -fNAME=VALUE for that kernel, and the f
   "$TLC" "$D/gemm_nt.tl" -o - | grep -q '__launch_bounds__(256, 2)' || fail "T.Kernel(min_blocks=2)"
   "$TLC" "$D/gemm_nt.tl" -fmin-blocks=0 -o - | grep -q '__launch_bounds__(256)' || fail "-fmin-blocks does not win"
 }
+case_clusters() { # what is shared along which axis, and why not
+  says() {
+    "$TLC" "$1" --arch=sm_90a --remarks "${@:3}" -o "$D/x.cu" 2>&1 | grep -q "$2" || fail "$* does not say: $2"
+  }
+  c=tests/cases/cluster.tl
+  says $c 'of 2 blocks along axis z' -fcluster=2 -p batch=2,M=64,N=64,K=64
+  says $c 'no clusters: axis x: no tile for wgmma' -fcluster=4 -p batch=1,M=64,N=200,K=40,plain=1
+  says $c 'z: 3 is not known to be a multiple' -fcluster=2 -p batch=3,M=64,N=64,K=40
+  says $c 'axis x: the bounds of a loop differ' -fcluster=2 -p batch=3,M=64,N=128,K=40,bounds=1
+  says $c 'they have 2, 4 or 8' -fcluster=3 -p batch=3,M=72,N=64,K=40
+  says samples/gemm_nt.tl 'of 2 blocks along axis y' -fcluster=2
+  grep -q 'tlc_tma_multicast_2d(' "$D/x.cu" || fail "no multicast"
+  says samples/gemm_nt.tl 'blocks loads a part of B_shared' -fcluster=4
+  grep -q '^  cluster.val.clusterDim.x = 4;' <(sed 's/^ */  /' "$D/x.cu") || fail "no cluster of 4 is launched"
+  says samples/flash_attention.tl 'no clusters: axis x: the bounds of a loop' -fcluster=2 -p causal=True
+  says samples/flash_attention.tl 'blocks loads a part of V_shared' -fcluster=2
+  says samples/softmax.tl 'no clusters: no producer' -fcluster=2
+}
 
 case $1 in
   list) declare -F | sed -n 's/^declare -f case_//p' ;;

@@ -44,6 +44,19 @@ static __device__ __forceinline__ void tlc_mbar_arrive_remote(uint64_t *bar, uin
                : "memory");
 }
 
+// The same, of wgmma that have been waited for: their reads are complete, not only issued, so that
+// nothing has to be released to the block that refills what they read. A release at the cluster
+// would be a fence of all memory.
+// @helper mbar_arrive_remote_wgmma device needs smem_addr
+static __device__ __forceinline__ void tlc_mbar_arrive_remote_wgmma(uint64_t *bar, uint32_t rank) {
+  asm volatile("{\n.reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];\n}"
+               :
+               : "r"(tlc_smem_addr(bar)), "r"(rank)
+               : "memory");
+}
+
 // Arrives once this thread's cp.async so far are done; the arrival is one of the count.
 // @helper mbar_arrive_copies device needs smem_addr
 static __device__ __forceinline__ void tlc_mbar_arrive_copies(uint64_t *bar) {

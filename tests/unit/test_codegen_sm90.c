@@ -146,6 +146,10 @@ START_TEST(barriers) {
       "mbar_arrive_remote",
       "{\\n.reg.b32remote;\\nmapa.shared::cluster.u32remote,%0,%1;\\nmbarrier.arrive.release."
       "cluster.shared::cluster.b64_,[remote];\\n}::" BAR ",r(rank):memory");
+  expect_asm(
+      "mbar_arrive_remote_wgmma",
+      "{\\n.reg.b32remote;\\nmapa.shared::cluster.u32remote,%0,%1;\\nmbarrier.arrive.relaxed."
+      "cluster.shared::cluster.b64_,[remote];\\n}::" BAR ",r(rank):memory");
   expect_asm("mbar_arrive_copies",
              "cp.async.mbarrier.arrive.noinc.shared::cta.b64[%0];::" BAR ":memory");
   expect_asm("mbar_wait", "{\\n.reg.predp;\\nmbarrier.try_wait.parity.shared::cta.b64p,[%1],%2;\\n"

@@ -220,6 +220,7 @@ START_TEST(pair_changes) {
           {"fence_mbar_init()", 0, "fence_proxy_async(space=0)", {DIAG_EMU_MBAR_FENCE}},
           {REMOTE, 0, "if tx % 32 < 1 { mbar_arrive(bar=empty[k % 2]) }", {STUCK}},
           {REMOTE, 0, "", {STUCK}}, {"rank=tx % 32", 0, "rank=tx % 32 + 1", {DIAG_EMU_RANK}},
+          {"rank=tx % 32", 0, "rank=tx % 32, wgmma=1", {RACE}},
           {"sync_warp()", 0, "", {RACE}}, {"blocks=3", 0, "blocks=1", {STUCK, DIAG_EMU_MBAR_TX}},
           {"blocks=3", 0, "blocks=4", {DIAG_EMU_RANK}},
           {"bytes=8192", 0, "bytes=4096", {DIAG_EMU_MBAR_TX, FLIGHT}},

@@ -1,0 +1,246 @@
+// Clusters: blocks whose tiles neighbour along one axis of the grid share what does not change
+// along it. Each loads its part of such a tile into the shared memory of all (multicast). A slot is
+// then free when the consumers of all blocks have released it, and what decides how often a slot is
+// taken must be the same for all.
+// SPDX-License-Identifier: MIT
+#include "passes/pipeline.h"
+#include "passes/plan_internal.h"
+
+enum { PATTERN_ROWS = 8 }; // a part starts where the swizzle's pattern does
+
+typedef struct {
+  PassCtx *c;
+  Facts *facts;
+  Kernel *kernel;
+  Subst lets; // every let of the kernel, by what it is of block indices and loop variables
+  int blocks, axis;
+  Var *rank;       // the block's number in its cluster, while an axis is looked at
+  Expr *at;        // the index along the axis in terms of it
+  const char *why; // why an axis is no good; NULL: it is
+} Search;
+
+static void note_let(void *ctx, Stmt *s) {
+  Search *x = ctx;
+  if (s->kind == ST_LET) subst_add(&x->lets, s->u.let.var, subst_expr(&x->lets, s->u.let.value));
+}
+
+// Is it the same for all blocks of a cluster along the axis?
+static bool shared(Search *x, Expr *e) {
+  Subst s = {.arena = x->c->arena};
+  subst_add(&s, x->kernel->block[x->axis], x->at);
+  Expr *value = facts_simplify(x->facts, subst_expr(&s, subst_expr(&x->lets, e)));
+  return !ex_uses(value, x->rank);
+}
+
+static int walked_before_last(const Region *r) {
+  int seen = 0;
+  for (int d = r->n - 1; d >= 0; d--)
+    if (!ex_is(r->extent[d], 1) && ++seen == 2) return d;
+  return -1;
+}
+
+bool cluster_rows(const Region *src, const Region *dst, int *src_dim, int *dst_dim) {
+  *dst_dim = dst->n - 2;
+  *src_dim = walked_before_last(src);
+  return dst->n >= 2 && *src_dim >= 0 && !ex_is(dst->extent[*dst_dim], 1);
+}
+
+static bool in_channel(const Search *x, const Stmt *s, int channel) {
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY) return false;
+  return plan_copy(x->c->plan, s)->channel == channel;
+}
+
+// Do only wgmma from shared memory read what comes with the tile? Their reads are complete when a
+// slot is released, so that nothing has to be released with it to another block.
+static bool only_multiplied(const Search *x, const Stmt *body, int copy) {
+  const StmtVec *all = &body->u.block;
+  int channel = plan_copy(x->c->plan, all->data[copy])->channel;
+  for (int t = 0; t < all->len; t++) {
+    if (!in_channel(x, all->data[t], channel)) continue;
+    const Buffer *tile = all->data[t]->u.op.arg[1].region->buf;
+    for (int i = 0; i < all->len; i++) {
+      Stmt *s = all->data[i];
+      if (i == t || !walk_touches(x->c->arena, s, tile, false)) continue;
+      if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return false;
+      if (!plan_gemm(x->c->plan, s)->wgmma) return false;
+    }
+  }
+  return true;
+}
+
+// Bytes that a block need not load itself; 0: it loads all of the tile.
+static int64_t saved(Search *x, const Stmt *body, int copy) {
+  Stmt *s = body->u.block.data[copy];
+  const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  int from, to;
+  int64_t rows;
+  if (!cluster_rows(src, dst, &from, &to) || !ex_const(dst->extent[to], &rows)) return 0;
+  if (rows % (x->blocks * PATTERN_ROWS) || !only_multiplied(x, body, copy)) return 0;
+  for (int d = 0; d < src->n; d++)
+    if (!shared(x, src->min[d])) return 0;
+  int64_t bytes = buf_elems(dst->buf) * dt_bits(dst->buf->dtype) / 8;
+  return bytes - bytes / x->blocks;
+}
+
+typedef struct {
+  Search *x;
+  bool mark; // the copies, rather than count
+  int64_t bytes;
+} Count;
+
+static void count_loop(void *ctx, Stmt *loop) {
+  Count *n = ctx;
+  Search *x = n->x;
+  PlanLoop *plan = loop->kind == ST_FOR ? plan_loop(x->c->plan, loop) : NULL;
+  if (!plan || !plan->channels) return;
+  Expr *cond;
+  const Stmt *body = *plan_loop_body(loop, &cond);
+  for (int i = 0; i < body->u.block.len; i++) {
+    Stmt *s = body->u.block.data[i];
+    PlanCopy *copy = s->kind == ST_OP && s->u.op.op == OP_COPY ? plan_copy(x->c->plan, s) : NULL;
+    int64_t bytes = copy && copy->channel ? saved(x, body, i) : 0;
+    n->bytes += bytes;
+    if (!n->mark || !bytes) continue;
+    copy->parts = x->blocks;
+    plan->channel[copy->channel - 1].shared = true;
+    diag_remark(x->c->diags, s->span, "roles", "each of %d blocks loads a part of %s for all",
+                x->blocks, s->u.op.arg[1].region->buf->name);
+  }
+}
+
+// Conditions and loops around channels: what they depend on must be the same for all blocks. Are
+// there channels in s?
+static bool check_path(Search *x, Stmt *s) {
+  if (!s) return false;
+  bool found = false;
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) found |= check_path(x, s->u.block.data[i]);
+  if (s->kind == ST_IF) {
+    found = check_path(x, s->u.branch.yes);
+    found |= check_path(x, s->u.branch.no);
+    if (found && !shared(x, s->u.branch.cond)) x->why = "a condition differs along it";
+  }
+  if (s->kind != ST_FOR) return found;
+  PlanLoop *plan = plan_loop(x->c->plan, s);
+  found = check_path(x, s->u.loop.body);
+  if (plan && plan->channels) {
+    Expr *cond;
+    found = true;
+    plan_loop_body(s, &cond);
+    if (cond && !shared(x, cond)) x->why = "a condition differs along it";
+  }
+  bool same = shared(x, s->u.loop.min[0]) && shared(x, s->u.loop.extent[0]);
+  if (found && !same) x->why = "the bounds of a loop differ along it";
+  return found;
+}
+
+// Bytes an iteration saves along the axis; 0 with `why`.
+static int64_t look(Search *x, int axis, bool mark) {
+  Arena *a = x->c->arena;
+  Kernel *k = x->kernel;
+  int64_t divisor = k->block[axis] ? facts_divisor(x->facts, k->grid[axis]) : 1;
+  x->axis = axis;
+  x->why = NULL;
+  if (divisor % x->blocks) {
+    x->why = arena_printf(a, "%s is not known to be a multiple", ir_expr_str(a, k->grid[axis]));
+    return 0;
+  }
+  Var *group = var_new(a, "group", DT_INDEX, VAR_LOOP, k->span);
+  x->rank = var_new(a, "rank", DT_INDEX, VAR_LOOP, k->span);
+  Expr *n = ex_index(a, x->blocks), *zero = ex_index(a, 0);
+  x->at = ex_add(a, ex_mul(a, ex_var(a, group), n), ex_var(a, x->rank));
+  int facts = facts_mark(x->facts);
+  facts_push_loop(x->facts, group, zero, ex_floordiv(a, k->grid[axis], n));
+  facts_push_loop(x->facts, x->rank, zero, n);
+  check_path(x, k->body);
+  Count count = {x, mark, 0};
+  if (!x->why) st_walk(k->body, count_loop, &count);
+  if (!x->why && !count.bytes) x->why = "no tile for wgmma stays the same along it";
+  facts_pop(x->facts, facts);
+  return count.bytes;
+}
+
+void plan_cluster(PassCtx *c, Facts *f, Kernel *k) {
+  PlanRoles *roles = plan_of_roles(c->plan, k);
+  int64_t blocks = pass_flag(c, k, "cluster", 1), best = 0;
+  const char *why[3];
+  if (blocks < 2) return;
+  if (!roles) {
+    diag_remark(c->diags, k->span, "roles", "no clusters: no producer fills tiles");
+    return;
+  }
+  if (blocks > c->target->max_cluster || (blocks & (blocks - 1))) {
+    diag_remark(c->diags, k->span, "roles", "no clusters: of %lld blocks; they have 2, 4 or 8",
+                (long long)blocks);
+    return;
+  }
+  Search x = {.c = c, .facts = f, .kernel = k, .lets = {.arena = c->arena}, .blocks = (int)blocks};
+  st_walk(k->body, note_let, &x);
+  int axis = -1;
+  for (int i = 0; i < 3; i++) {
+    int64_t bytes = look(&x, i, false);
+    why[i] = x.why;
+    if (bytes > best) axis = i, best = bytes;
+  }
+  if (axis < 0) {
+    diag_remark(c->diags, k->span, "roles", "no clusters: axis x: %s; y: %s; z: %s", why[0], why[1],
+                why[2]);
+    return;
+  }
+  look(&x, axis, true);
+  roles->cluster = (int)blocks;
+  roles->axis = axis;
+  diag_remark(c->diags, k->span, "roles", "clusters of %d blocks along axis %c", roles->cluster,
+              "xyz"[axis]);
+}
+
+/* the grid of clusters */
+
+Var *cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles) {
+  Arena *a = c->arena;
+  int axis = roles->axis;
+  Expr *n = ex_index(a, roles->cluster), *zero = ex_index(a, 0), *extent = k->grid[axis];
+  Var *old = k->block[axis], *rank = var_new(a, "rank", DT_INDEX, VAR_LET, k->span);
+  Var *group = var_new(a, arena_printf(a, "%s_group", old->name), DT_INDEX, VAR_BLOCK, old->span);
+  Var *at = var_new(a, old->name, DT_INDEX, VAR_LET, old->span);
+  group->axis = axis;
+  k->block[axis] = group;
+  k->grid[axis] = ex_floordiv(a, extent, n);
+  Subst s = {.arena = a};
+  subst_add(&s, old, ex_var(a, at));
+  subst_stmt(&s, k->body);
+  Stmt *out = st_block(a, k->span);
+  Expr *value = ex_add(a, ex_mul(a, ex_var(a, group), n), ex_var(a, rank));
+  st_add(a, out, st_let(a, at, value, k->span));
+  Expr *low = ex_bin(a, BIN_LE, zero, ex_var(a, at)), *high = ex_lt(a, ex_var(a, at), extent);
+  st_add(a, out, st_assume(a, ex_and(a, low, high), k->span));
+  st_add(a, out, k->body);
+  k->body = out;
+  raster_kernel(k, c); // walks over clusters
+  return rank;
+}
+
+void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank) {
+  Stmt *out = st_block(a, k->span);
+  Expr *n = ex_index(a, blocks);
+  Var *old = k->block[0], *cta = var_new(a, "cta", DT_INDEX, VAR_BLOCK, k->span);
+  Var *cluster = var_new(a, old ? old->name : "cluster", DT_INDEX, VAR_LET, k->span);
+  Expr *extent = k->grid[0];
+  k->block[0] = cta;
+  k->grid[0] = ex_mul(a, extent, n);
+  k->cluster[0] = blocks;
+  st_add(a, out, st_let(a, rank, ex_floormod(a, ex_var(a, cta), n), k->span));
+  st_add(a, out, st_let(a, cluster, ex_floordiv(a, ex_var(a, cta), n), k->span));
+  st_add(a, out, st_assume(a, ex_lt(a, ex_var(a, cluster), extent), k->span));
+  Subst s = {.arena = a};
+  if (old) subst_add(&s, old, ex_var(a, cluster));
+  if (k->workers) {
+    Var *clusters = var_new(a, "clusters", DT_INDEX, VAR_LET, k->span);
+    st_add(a, out, st_let(a, clusters, ex_floordiv(a, ex_var(a, k->workers), n), k->span));
+    st_add(a, out, st_assume(a, ex_lt(a, ex_index(a, 0), ex_var(a, clusters)), k->span));
+    subst_add(&s, k->workers, ex_var(a, clusters));
+  }
+  subst_stmt(&s, k->body);
+  st_add(a, out, k->body);
+  k->body = out;
+}
