@@ -1,0 +1,33 @@
+#!/bin/bash
+# Cases of suite cli that ask what the passes decided, where no value tells: by remarks.
+# SPDX-License-Identifier: MIT
+case_shared_memory_saved() { # what a kernel gives up whose tiles do not fit, unless it was asked for
+  tight() {
+    "$TLC" --arch=sm_90a --remarks -p M=128,N=256,K=328 "$@" tests/cases/roles_tight.tl -o "$D/x.cu" 2>&1 |
+      grep -oE 'done without .*: with|persistent: each|E520' | tr '\n' ' '
+  }
+  same "$(tight -p early=0,scale=0)" "persistent: each "
+  same "$(tight -p early=0,scale=0 -fno-persistent)" ""
+  same "$(tight -p early=0,scale=1)" "done without persistent blocks: with "
+  same "$(tight -p early=0,scale=1 -fpersistent)" "done without a producer: with "
+  same "$(tight -p early=1,scale=0)" "done without a producer: with "
+  same "$(tight -p early=1,scale=0 -fwarp-specialize)" "done without persistent blocks: with E520 "
+}
+case_wgmma() { # of every type; of 32 bits only where both operands lie along K (PTX ISA, wgmma)
+  for s in gemm gemm_bf16 gemm_int8 gemm_fp8; do
+    "$TLC" --arch=sm_90a --remarks samples/$s.tl -o "$D/x.cu" 2>&1 | grep -q 'wgmma m64n128' || fail "$s"
+  done
+  ! "$TLC" --arch=sm_90a --remarks samples/gemm_tf32.tl -o "$D/x.cu" 2>&1 | grep 'wgmma m64' || fail tf32
+}
+case_slabs() { # stores by slabs where every warpgroup has all columns, not where half would wait
+  slabs() {
+    "$TLC" --arch=sm_90a --remarks -p M=264,N=512,K=136,block_N=256 "$@" samples/gemm_nt.tl -o "$D/x.cu" 2>&1 |
+      grep -oE '[0-9] x [0-9] warpgroups|slabs of' | tr '\n' ' '
+  }
+  same "$(slabs)" "2 x 1 warpgroups slabs of "
+  same "$(slabs -p block_M=64,thread_num=256)" "1 x 2 warpgroups "
+}
+case_neighbours() { # rows that no wide access fits: neighbouring threads have neighbouring elements
+  "$TLC" --remarks -p off=1,W=72 tests/cases/case15_unaligned_async.tl -o "$D/x.cu" > "$D/out" 2>&1 || fail emit
+  ! grep 'scalar accesses' "$D/out" || fail "elements one by one"
+}
