@@ -91,7 +91,7 @@ typedef struct {
 static void count_loop(void *ctx, Stmt *loop) {
   Count *n = ctx;
   Search *x = n->x;
-  PlanLoop *plan = loop->kind == ST_FOR ? plan_loop(x->c->plan, loop) : NULL;
+  PlanLoop *plan = plan_loop(x->c->plan, loop);
   if (!plan || !plan->channels) return;
   Expr *cond;
   const Stmt *body = *plan_loop_body(loop, &cond);

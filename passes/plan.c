@@ -31,18 +31,32 @@ static void *get(const Plan *p, const void *key) {
   return p ? map_get(p->map, key_of(key).text) : NULL;
 }
 
-PlanCopy *plan_copy(const Plan *p, const Stmt *s) { return get(p, s); }
+static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
+
+// Statements of several kinds have plans, each kind of its own type; gathers are parallel loops.
+static bool is_parallel(const Stmt *s) {
+  return s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL;
+}
+
+PlanCopy *plan_copy(const Plan *p, const Stmt *s) {
+  return is_op(s, OP_COPY) || is_parallel(s) ? get(p, s) : NULL;
+}
 
 bool plan_async(const Plan *p, const Stmt *s) {
-  bool moves = s->kind == ST_OP ? s->u.op.op == OP_COPY
-                                : s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL;
-  const PlanCopy *copy = moves ? plan_copy(p, s) : NULL;
+  const PlanCopy *copy = plan_copy(p, s);
   return copy && copy->async;
 }
 
-PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return get(p, s); }
+PlanGemm *plan_gemm(const Plan *p, const Stmt *s) {
+  return is_op(s, OP_GEMM) ? get(p, s) : NULL;
+}
+
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
-PlanLoop *plan_loop(const Plan *p, const Stmt *s) { return get(p, s); }
+
+PlanLoop *plan_loop(const Plan *p, const Stmt *s) {
+  return s->kind == ST_FOR && !is_parallel(s) ? get(p, s) : NULL;
+}
+
 PlanRoles *plan_of_roles(const Plan *p, const Kernel *k) { return get(p, k); }
 void plan_set(Plan *p, const void *key, void *value) { map_set(p->map, key_of(key).text, value); }
 

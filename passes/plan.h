@@ -74,7 +74,7 @@ bool plan_async(const Plan *p, const Stmt *s); // is it a copy or gather that th
 // never NULL for a gemm that check passed
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
-PlanLoop *plan_loop(const Plan *p, const Stmt *loop);
+PlanLoop *plan_loop(const Plan *p, const Stmt *s); // NULL: no loop, or not planned
 // The block whose copies a pipelined loop may run ahead: its body or, where that is one condition
 // behind lets, what the condition lets through; *cond: the condition, or NULL.
 Stmt **plan_loop_body(Stmt *loop, Expr **cond);

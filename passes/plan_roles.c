@@ -188,7 +188,7 @@ static Stmt *only_gemm(Roles *r, Stmt *loop, const PlanLoop *plan) {
 
 static void plan_ahead(void *ctx, Stmt *s) {
   Roles *r = ctx;
-  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->channels) return;
   Stmt *gemm = only_gemm(r, s, plan);
   int64_t trips;
@@ -201,7 +201,7 @@ static void plan_ahead(void *ctx, Stmt *s) {
 // A slot is released when the next one's products are issued: of one slot there is no next.
 static void drop_ahead(void *ctx, Stmt *s) {
   Roles *r = ctx;
-  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->ahead || plan->depth > 1) return;
   plan_gemm(r->c->plan, plan->ahead)->flies = false;
   plan->ahead = NULL;
@@ -240,7 +240,7 @@ static void add_ring(void *ctx, Stmt *s) {
 
 static void add_stage(void *ctx, Stmt *s) {
   Depth *d = ctx;
-  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(d->r->c->plan, s) : NULL;
+  PlanLoop *plan = plan_loop(d->r->c->plan, s);
   if (plan && plan->channels) d->loop = plan;
   else if (plan && plan->stages > 1) {
     d->ring = plan->stages;
@@ -308,7 +308,7 @@ static void check_pair(void *ctx, Stmt *s) {
   Pair *p = ctx;
   const Kernel *k = p->r->kernel;
   const Plan *plan = p->r->c->plan;
-  const PlanLoop *loop = s->kind == ST_FOR ? plan_loop(plan, s) : NULL;
+  const PlanLoop *loop = plan_loop(plan, s);
   p->ahead = p->ahead || (loop && loop->ahead);
   p->no = p->no || (loop && loop->copies); // all threads close the same groups of cp.async
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;

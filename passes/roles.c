@@ -109,7 +109,7 @@ static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) 
 
 static void find_channels(void *ctx, Stmt *s) {
   Roles *r = ctx;
-  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
   for (int i = 0; plan && i < plan->channels; i++) open_channel(r, s, plan, i);
 }
 
@@ -392,7 +392,7 @@ static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
 
 static Stmt *consume(void *ctx, Stmt *s) {
   Roles *r = ctx;
-  PlanLoop *plan = s->kind == ST_FOR ? plan_loop(r->c->plan, s) : NULL;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->channels) return s;
   consume_loop(r, s, plan);
   return plan->ahead ? landed(r, s, plan) : s;
