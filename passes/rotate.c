@@ -324,10 +324,33 @@ static bool starts_with_wait(const Stmt *s) {
   return b->len && b->data[0]->kind == ST_OP && b->data[0]->u.op.op == OP_ASYNC_WAIT;
 }
 
+typedef struct {
+  Arena *arena;
+  bool all;
+} Flat;
+
+static void flat_access(void *ctx, const Access *acc) {
+  int64_t count;
+  if (acc->region.n != 1 || !ex_const(acc->region.extent[0], &count)) ((Flat *)ctx)->all = false;
+}
+
+static void flat_stmt(void *ctx, Stmt *s) {
+  st_accesses(((Flat *)ctx)->arena, s, flat_access, ctx);
+}
+
+// Is each access one run of a known length? Boxes of tensor maps are none: where one is, nothing
+// changes places.
+static bool accesses_runs(Arena *a, Stmt *loop) {
+  Flat flat = {a, true};
+  st_walk(loop, flat_stmt, &flat);
+  return flat.all;
+}
+
 static Stmt *rotate_loop(Walk *w, Stmt *s) {
   Arena *a = w->c->arena;
   if (!starts_with_wait(s) || !uniform_expr(w->uniform, s->u.loop.min[0]) ||
-      !uniform_expr(w->uniform, s->u.loop.extent[0]) || !wanted(w->c, w->kernel, s))
+      !uniform_expr(w->uniform, s->u.loop.extent[0]) || !wanted(w->c, w->kernel, s) ||
+      !accesses_runs(a, s))
     return s;
   Rotation r = {.m = {a, w->facts, w->uniform, s->u.loop.var[0], {.arena = a}},
                 .loop = s,
