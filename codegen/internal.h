@@ -145,6 +145,9 @@ const char *cg_file_name(Arena *a, const CgOptions *o, const Program *p); // of 
 void cg_uses(Cg *c, const Kernel *k); // fills used and written of every name
 void cg_kernel(Cg *c, const Kernel *k);
 void cg_launcher(Cg *c); // with its check, unless another launcher chooses it
+void cg_open_launcher(Cg *c, const char *linkage); // its head; what follows is its body
+void cg_open_check(Cg *c);                         // of <symbol>_check; the body names `why`
+void cg_close_check(Cg *c);
 void cg_arguments(Cg *c); // the launcher's own parameters, handed on: "A, C, M" (no stream)
 // The launcher's parameters: "const void *A, void *C, int64_t M" (no stream).
 void cg_params(Cg *c);

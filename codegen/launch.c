@@ -498,16 +498,19 @@ void cg_declare_params(Cg *c) {
   link_source(c);
 }
 
-static void launcher(Cg *c) {
-  const Program *p = c->p;
-  bool any = cg_has_params(c);
-  cg_blank(c);
+void cg_open_launcher(Cg *c, const char *linkage) {
   cg_begin(c);
-  cg_text(c, "%s cudaError_t %s(", c->o->api ? "static" : "extern \"C\"", p->symbol);
+  cg_text(c, "%s cudaError_t %s(", linkage, c->p->symbol);
   cg_params(c);
-  cg_text(c, "%scudaStream_t stream) {", any ? ", " : "");
+  cg_text(c, "%scudaStream_t stream) {", cg_has_params(c) ? ", " : "");
   cg_end(c);
   c->indent++;
+}
+
+static void launcher(Cg *c) {
+  const Program *p = c->p;
+  cg_blank(c);
+  cg_open_launcher(c, c->o->api ? "static" : "extern \"C\"");
   cg_begin(c);
   cg_text(c, "if (%s_refuses(", p->symbol);
   cg_arguments(c);
@@ -530,24 +533,31 @@ static void launcher(Cg *c) {
   names_pop(c->names, names);
 }
 
-static void check(Cg *c) {
-  bool any = cg_has_params(c);
+void cg_open_check(Cg *c) {
   needs_add(c->needs, "say");
   cg_blank(c);
   cg_begin(c);
   cg_text(c, "extern \"C\" cudaError_t %s_check(", c->p->symbol);
   cg_params(c);
-  cg_text(c, "%schar *msg, size_t msg_size) {", any ? ", " : "");
+  cg_text(c, "%schar *msg, size_t msg_size) {", cg_has_params(c) ? ", " : "");
   cg_end(c);
   c->indent++;
+}
+
+void cg_close_check(Cg *c) {
+  cg_line(c, "tlc_say(msg, msg_size, why ? why : \"\");");
+  cg_line(c, "return why ? cudaErrorInvalidValue : cudaSuccess;");
+  cg_close(c, "}");
+}
+
+static void check(Cg *c) {
+  cg_open_check(c);
   cg_begin(c);
   cg_text(c, "const char *why = %s_refuses(", c->p->symbol);
   cg_arguments(c);
   cg_text(c, ");");
   cg_end(c);
-  cg_line(c, "tlc_say(msg, msg_size, why ? why : \"\");");
-  cg_line(c, "return why ? cudaErrorInvalidValue : cudaSuccess;");
-  cg_close(c, "}");
+  cg_close_check(c);
 }
 
 void cg_launcher(Cg *c) {

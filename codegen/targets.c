@@ -95,12 +95,7 @@ static void if_there(Cg *c, const Program *const *list, int i) {
 
 static void choose_launcher(Cg *c, const Program *const *list, int n) {
   const char *comma = cg_has_params(c) ? ", " : "";
-  cg_begin(c);
-  cg_text(c, "extern \"C\" cudaError_t %s(", c->p->symbol);
-  cg_params(c);
-  cg_text(c, "%scudaStream_t stream) {", comma);
-  cg_end(c);
-  c->indent++;
+  cg_open_launcher(c, "extern \"C\"");
   for (int i = n; i-- > 0;) {
     cg_begin(c);
     if_there(c, list, i);
@@ -113,13 +108,7 @@ static void choose_launcher(Cg *c, const Program *const *list, int n) {
 }
 
 static void choose_check(Cg *c, const Program *const *list, int n) {
-  needs_add(c->needs, "say");
-  cg_begin(c);
-  cg_text(c, "extern \"C\" cudaError_t %s_check(", c->p->symbol);
-  cg_params(c);
-  cg_text(c, "%schar *msg, size_t msg_size) {", cg_has_params(c) ? ", " : "");
-  cg_end(c);
-  c->indent++;
+  cg_open_check(c);
   cg_line(c, "const char *why = nullptr;");
   for (int i = n; i-- > 0;) {
     cg_begin(c);
@@ -130,9 +119,7 @@ static void choose_check(Cg *c, const Program *const *list, int n) {
     cg_text(c, ");");
     cg_end(c);
   }
-  cg_line(c, "tlc_say(msg, msg_size, why ? why : \"\");");
-  cg_line(c, "return why ? cudaErrorInvalidValue : cudaSuccess;");
-  cg_close(c, "}");
+  cg_close_check(c);
 }
 
 void cg_choose(Arena *a, const Program *const *list, const CgOptions *o, int n, Needs *needs,
@@ -144,7 +131,6 @@ void cg_choose(Arena *a, const Program *const *list, const CgOptions *o, int n, 
   cg_blank(&c);
   cg_line(&c, "// Launches what the code loaded for the present device holds.");
   choose_launcher(&c, list, n);
-  cg_blank(&c);
   choose_check(&c, list, n);
   cg_workspace_query(&c);
 }
