@@ -78,6 +78,8 @@ extern const OptFlag opt_flags[];
 
 // Ends the run where one of the options given (by their names) would be ignored.
 void opt_check(const Options *o, const char *const *given, int n);
+// Says what is wrong with the command line, and ends the run.
+NORETURN void opt_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* compile.c: the trip from a file to a program */
 

@@ -13,22 +13,10 @@ typedef struct {
   const char *value_name, *help;
 } Option;
 
-static NORETURN void usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
-
-static NORETURN void usage_error(const char *fmt, ...) {
-  va_list ap;
-  fputs("tlc: ", stderr);
-  va_start(ap, fmt);
-  vfprintf(stderr, fmt, ap);
-  va_end(ap);
-  fputs("\nTry 'tlc --help'.\n", stderr);
-  exit(EXIT_USAGE);
-}
-
 // Splits "NAME=VALUE"; the option's name is for the message.
 static Pair pair_of(Options *o, const char *option, const char *text) {
   const char *eq = strchr(text, '=');
-  if (!eq || eq == text || !eq[1]) usage_error("%s wants NAME=VALUE, got '%s'", option, text);
+  if (!eq || eq == text || !eq[1]) opt_usage("%s wants NAME=VALUE, got '%s'", option, text);
   return (Pair){arena_strn(o->arena, text, (size_t)(eq - text)), arena_str(o->arena, eq + 1)};
 }
 
@@ -55,7 +43,7 @@ static uint64_t number(const char *option, const char *text) {
   errno = 0;
   uint64_t v = strtoull(text, &end, 0);
   if (errno || end == text || *end || *text == '-')
-    usage_error("%s wants a whole number of at least 0, got '%s'", option, text);
+    opt_usage("%s wants a whole number of at least 0, got '%s'", option, text);
   return v;
 }
 
@@ -63,7 +51,7 @@ static double real(const char *option, const char *text) {
   char *end;
   double v = strtod(text, &end);
   if (end == text || *end || !(v >= 0))
-    usage_error("%s wants a number of at least 0, got '%s'", option, text);
+    opt_usage("%s wants a number of at least 0, got '%s'", option, text);
   return v;
 }
 
@@ -77,8 +65,8 @@ static int choice(const char *option, const char *text, const char *const *names
     buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
   }
   const char *near = near_name(text, names);
-  if (near) usage_error("%s: '%s' is none of %s; did you mean '%s'?", option, text, all.data, near);
-  usage_error("%s: '%s' is none of %s", option, text, all.data);
+  if (near) opt_usage("%s: '%s' is none of %s; did you mean '%s'?", option, text, all.data, near);
+  opt_usage("%s: '%s' is none of %s", option, text, all.data);
 }
 
 static void set_emit(Options *o, const char *v) {
@@ -124,12 +112,12 @@ static void set_flag(Options *o, const char *text) {
   for (size_t i = 0; i < LEN(opt_flags); i++) names[i] = opt_flags[i].name;
   const char *eq = strchr(text, '=');
   bool off = !strncmp(text, "no-", 3);
-  if (!*text || (off && eq)) usage_error("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);
+  if (!*text || (off && eq)) opt_usage("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);
   const char *key = off ? text + 3 : text;
   if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
   choice("-f", key, names);
   uint64_t value = eq ? number(key, eq + 1) : !off;
-  if (value > INT32_MAX) usage_error("-f%s: %s is too large", key, eq + 1);
+  if (value > INT32_MAX) opt_usage("-f%s: %s is too large", key, eq + 1);
   map_set(o->flags, key, arena_printf(o->arena, "%llu", (unsigned long long)value));
 }
 
@@ -156,7 +144,7 @@ static void set_atol(Options *o, const char *v) { o->atol = real("--atol", v); }
 
 static void set_max_errors(Options *o, const char *v) {
   uint64_t n = number("--max-errors", v);
-  if (n < 1 || n > 1000000) usage_error("--max-errors wants 1 to 1000000, got '%s'", v);
+  if (n < 1 || n > 1000000) opt_usage("--max-errors wants 1 to 1000000, got '%s'", v);
   o->max_errors = (int)n;
 }
 
@@ -180,7 +168,7 @@ static void add_axis(Options *o, const char *v) {
 
 static int count(const char *option, const char *v) {
   uint64_t n = number(option, v);
-  if (n > 1000000) usage_error("%s wants at most 1000000, got '%s'", option, v);
+  if (n > 1000000) opt_usage("%s wants at most 1000000, got '%s'", option, v);
   return (int)n;
 }
 
@@ -281,8 +269,8 @@ static NORETURN void unknown_option(const char *arg) {
   names[n++] = "--version";
   names[n] = NULL;
   const char *near = near_name(arg, names);
-  if (near) usage_error("unknown option '%s'; did you mean '%s'?", arg, near);
-  usage_error("unknown option '%s'", arg);
+  if (near) opt_usage("unknown option '%s'; did you mean '%s'?", arg, near);
+  opt_usage("unknown option '%s'", arg);
 }
 
 typedef VEC(const char *) Words;
@@ -293,10 +281,10 @@ static void expand(Options *o, Words *words, const char *arg, int depth) {
     vec_push(o->arena, words, arg);
     return;
   }
-  if (depth > 8) usage_error("argument files nested too deeply at '%s'", arg);
+  if (depth > 8) opt_usage("argument files nested too deeply at '%s'", arg);
   size_t len;
   char *text = file_read(o->arena, arg + 1, &len);
-  if (!text) usage_error("cannot read argument file '%s': %s", arg + 1, strerror(errno));
+  if (!text) opt_usage("cannot read argument file '%s': %s", arg + 1, strerror(errno));
   for (char *line = strtok(text, "\r\n"); line;) {
     char *next = strtok(NULL, "\r\n");
     if (*line && *line != '#') vec_push(o->arena, words, line);
@@ -325,7 +313,7 @@ int opt_parse(Options *o, int argc, char **argv) {
   for (int i = 0; i < words.len; i++) {
     const char *arg = words.data[i], *value;
     if (only_files || arg[0] != '-' || !arg[1]) {
-      if (o->input) usage_error("one input file at a time: '%s' and '%s'", o->input, arg);
+      if (o->input) opt_usage("one input file at a time: '%s' and '%s'", o->input, arg);
       o->input = arg;
       continue;
     }
@@ -343,7 +331,7 @@ int opt_parse(Options *o, int argc, char **argv) {
       const Option *t = find_option(arg, &value);
       if (!t) unknown_option(arg);
       if (t->takes_value && !value) {
-        if (++i >= words.len) usage_error("%s wants %s", t->name, t->value_name);
+        if (++i >= words.len) opt_usage("%s wants %s", t->name, t->value_name);
         value = words.data[i];
       }
       t->set(o, value);
@@ -351,10 +339,10 @@ int opt_parse(Options *o, int argc, char **argv) {
     }
   }
   if (!o->input && o->tune.clear_cache) {
-    if (tn_clear_cache()) usage_error("the tuning cache cannot be removed: %s", strerror(errno));
+    if (tn_clear_cache()) opt_usage("the tuning cache cannot be removed: %s", strerror(errno));
     return EXIT_OK;
   }
-  if (!o->input) usage_error("no input file");
+  if (!o->input) opt_usage("no input file");
   opt_check(o, given.data, given.len);
   // What is measured here is meant for here.
   if (o->mode == MODE_TUNE && !o->tune.no_run && o->arch == default_arch) o->arch = "native";

@@ -48,9 +48,7 @@ static const char *const modes[] = {
     [MODE_SURVEY] = "--survey", [MODE_TUNE] = "--tune",
 };
 
-static NORETURN void usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
-
-static NORETURN void usage_error(const char *fmt, ...) {
+void opt_usage(const char *fmt, ...) {
   va_list ap;
   fputs("tlc: ", stderr);
   va_start(ap, fmt);
@@ -63,8 +61,8 @@ static NORETURN void usage_error(const char *fmt, ...) {
 static void check_meaning(const Options *o, const char *given) {
   for (size_t i = 0; i < LEN(meanings); i++) {
     if (strcmp(meanings[i].name, given) || meanings[i].modes & IN(o->mode)) continue;
-    if (o->mode != MODE_EMIT) usage_error("%s has no meaning with %s", given, modes[o->mode]);
-    usage_error("%s goes with --tune", given); // all others have a meaning in a build
+    if (o->mode != MODE_EMIT) opt_usage("%s has no meaning with %s", given, modes[o->mode]);
+    opt_usage("%s goes with --tune", given); // all others have a meaning in a build
   }
 }
 
@@ -74,7 +72,7 @@ static void check_pair(const char *const *given, int n, const char *a, const cha
     has[0] |= !strcmp(given[i], a);
     has[1] |= !strcmp(given[i], b);
   }
-  if (has[0] && has[1]) usage_error("%s and %s exclude each other", a, b);
+  if (has[0] && has[1]) opt_usage("%s and %s exclude each other", a, b);
 }
 
 void opt_check(const Options *o, const char *const *given, int n) {
@@ -87,7 +85,7 @@ void opt_check(const Options *o, const char *const *given, int n) {
       if (modes[a] && modes[b]) check_pair(given, n, modes[a], modes[b]);
   for (int i = 0; i < n; i++) check_meaning(o, given[i]);
   for (size_t i = 0; i < LEN(pairs); i++) check_pair(given, n, pairs[i][0], pairs[i][1]);
-  if (o->tune.strict && !o->tune.tuned) usage_error("--strict is of --tuned FILE");
+  if (o->tune.strict && !o->tune.tuned) opt_usage("--strict is of --tuned FILE");
   if (o->mode == MODE_TUNE && o->output && !strcmp(o->output, "-"))
-    usage_error("-o -: the ranking is on stdout: name a file");
+    opt_usage("-o -: the ranking is on stdout: name a file");
 }
