@@ -206,7 +206,20 @@ static void load(Emu *e, const Instr *in, Box *b, int64_t at, int64_t bar_at, in
   }
 }
 
+// A store from below 0 is an illegal instruction on an H200, where a load fills what is outside.
+static bool starts_inside(Emu *e, const Box *b) {
+  const EMap *m = b->m;
+  for (int d = 0; d < m->rank; d++) {
+    if (b->coord[d] >= 0) continue;
+    EMU_FAIL(&e->m, e->at, DIAG_EMU_TMA_START, e->at->span, e->w->number * LANES + b->lane,
+             m->buf->name, (long long)b->coord[d], m->rank - 1 - d);
+    return false;
+  }
+  return true;
+}
+
 static void store(Emu *e, Box *b, const ERegion *tile, int64_t at) {
+  if (!starts_inside(e, b)) return;
   b->op = tma_begin_store(e, b->lane);
   if (e->hb) hb_async(e, tile->buf, at, tile->count, b->lane, b->op, TOUCH_READ);
   b->smem = emu_block(e)->smem;

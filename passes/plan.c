@@ -47,9 +47,7 @@ bool plan_async(const Plan *p, const Stmt *s) {
   return copy && copy->async;
 }
 
-PlanGemm *plan_gemm(const Plan *p, const Stmt *s) {
-  return is_op(s, OP_GEMM) ? get(p, s) : NULL;
-}
+PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return is_op(s, OP_GEMM) ? get(p, s) : NULL; }
 
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
 
@@ -140,6 +138,16 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
               g->M / g->warps_m, g->N / g->warps_n);
 }
 
+static void plan_store(Planner *p, Stmt *s) {
+  if (!p->c->target->bulk) return;
+  const char *why = plan_tma_store_why(p->c, p->facts, p->kernel, s);
+  if (!crew_is_all(p->kernel, crews_at(p->crews, s))) // the block's first thread waits
+    why = "only some threads run it";
+  if (!pass_flag(p->c, p->kernel, "tma-store", 1)) why = "-fno-tma-store";
+  plan_copy(p->c->plan, s)->store = !why;
+  if (why) diag_remark(p->c->diags, s->span, "copy", "not stored by TMA: %s", why);
+}
+
 static void plan_stmt(void *ctx, Stmt *s) {
   Planner *p = ctx;
   PlanCopy *gather = gather_plan(p->c->arena, p->facts, s);
@@ -149,10 +157,7 @@ static void plan_stmt(void *ctx, Stmt *s) {
   if (s->u.op.op != OP_COPY) return;
   plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
-  bool all = crew_is_all(p->kernel, crews_at(p->crews, s)); // the block's first thread waits
-  if (all && pass_flag(p->c, p->kernel, "tma-store", 1) &&
-      !plan_tma_store_why(p->c, p->facts, p->kernel, s))
-    plan_copy(p->c->plan, s)->store = true;
+  if (src->buf->scope == SC_SHARED && dst->buf->scope == SC_GLOBAL) plan_store(p, s);
   if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
   if (dst->buf->scope == SC_FRAGMENT) plan_tile(p, src, false);
 }

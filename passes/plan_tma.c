@@ -121,12 +121,18 @@ static void pipelined_writer(void *ctx, Stmt *s) {
   if (loop && walk_touches(o->arena, s, o->buf, true)) o->found = true;
 }
 
+// A store of a box that starts below 0 is an illegal instruction on an H200; a load of one is not.
+static const char *start_why(PassCtx *c, Facts *f, const Region *r) {
+  Arena *a = c->arena;
+  for (int d = 0; d < r->n; d++)
+    if (!facts_prove(f, ex_bin(a, BIN_LE, ex_index(a, 0), r->min[d])))
+      return arena_printf(a, "not proved: 0 <= %s", ir_expr_str(a, r->min[d]));
+  return NULL;
+}
+
 const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
   const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
   Arena *a = c->arena;
-  if (!c->target->bulk) return arena_printf(a, "%s has no TMA", c->target->name);
-  if (src->buf->scope != SC_SHARED || dst->buf->scope != SC_GLOBAL)
-    return "it does not go from shared to global memory";
   if (src->buf->dtype != dst->buf->dtype) return "it converts the element type";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
   // Other accesses are not ordered with those of TMA.
@@ -135,7 +141,8 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy
   Other other = {a, dst->buf, copy, false};
   st_walk(k->body, other_writer, &other);
   if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
-  const char *why = tensor_why(c, f, dst->buf);
+  const char *why = start_why(c, f, dst);
+  if (!why) why = tensor_why(c, f, dst->buf);
   if (why) return why;
   Other ring = {a, src->buf, NULL, false}; // a loop may get slots of the tile
   st_walk(k->body, pipelined_writer, &ring);

@@ -1,11 +1,12 @@
 // What goes around wgmma; the instructions themselves are written by codegen/wgmma.c.
 // SPDX-License-Identifier: 0BSD
 
-// The low word of a matrix descriptor: its address, and the leading dimension's stride in bytes.
+// The low word of a matrix descriptor: its address in the block's shared memory, of which a pointer
+// has the block's rank in the cluster above bit 23, and the leading dimension's stride in bytes.
 // It is lane 0's in all lanes, which keeps it in uniform registers; adding bytes / 16 moves it.
 // @helper wgmma_desc device needs smem_addr
 static __device__ __forceinline__ uint32_t tlc_wgmma_desc(const void *p, uint32_t lbo) {
-  return __shfl_sync(0xffffffffu, tlc_smem_addr(p) >> 4 | lbo >> 4 << 16, 0);
+  return __shfl_sync(0xffffffffu, (tlc_smem_addr(p) & 0x3ffff) >> 4 | lbo >> 4 << 16, 0);
 }
 
 // Accesses of these registers stay on their side of this place.

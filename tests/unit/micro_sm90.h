@@ -40,8 +40,9 @@ static inline void micro_text(Micros *s, const char *text) {
 
 /* ------------------------------------------------------------------ TMA loads and stores */
 
-// A box at two places of a tensor of `rank` dimensions of extent 24 or so, both partly outside:
-// its bytes as they lie in shared memory go to C; stored to D as a tensor of the same shape.
+// A box at a place of a tensor of `rank` dimensions of extent 24 or so, partly outside: its bytes
+// as they lie in shared memory go to C; stored to D, a tensor of the same shape, at the absolute
+// values of the coordinates, as no store starts below 0.
 static inline void micro_tma(Micros *s, const char *type, int rank, const char *shape,
                              const char *box, const char *coords, const char *attributes, int n,
                              int bytes, int total) {
@@ -49,6 +50,9 @@ static inline void micro_tma(Micros *s, const char *type, int rank, const char *
   Arena *a = s->a;
   const char *name = arena_printf(a, "tma_%dd_%s_%d", rank, type, serial++);
   const char *sizes = arena_printf(a, "[%d]", total);
+  char *stored = arena_str(a, coords);
+  for (char *c = stored; *c; c++)
+    if (*c == '-') *c = ' ';
   micro_text(
       s, arena_printf(a,
                       "program micro_%s\nparam A : tensor %s %s role in\n"
@@ -67,7 +71,7 @@ static inline void micro_tma(Micros *s, const char *type, int rank, const char *
                       "      bulk_commit()\n      bulk_wait(pending=0, read=0)\n    }\n  }\n}\n",
                       name, type, sizes, type, n, type, sizes, name, (bytes + 127) / 128 * 128 + 8,
                       type, shape, box, attributes, type, shape, box, attributes, type, n,
-                      (bytes + 127) / 128 * 128, coords, bytes, coords, n, n / 64, n, coords));
+                      (bytes + 127) / 128 * 128, coords, bytes, coords, n, n / 64, n, stored));
 }
 
 static inline void micro_tma_all(Micros *s) {

@@ -323,7 +323,7 @@ START_TEST(spelling) {
           "tlc_wgmma_m64n8k16_f32_f16_f16<0x80000020,0x80000020,1,-1>(acc,a_desc,b_desc,false);",
           "<0x80000020,0x80000020,1,-1>(acc,a_desc+2u,b_desc+2u,true);",
           "a_desc=tlc_wgmma_desc(A_s,16);",
-          "__shfl_sync(0xffffffffu,tlc_smem_addr(p)>>4|lbo>>4<<16,0)",
+          "__shfl_sync(0xffffffffu,(tlc_smem_addr(p)&0x3ffff)>>4|lbo>>4<<16,0)",
           GUARD "asmvolatile(wgmma.fence.sync.aligned;:::memory);",
           GUARD "asmvolatile(wgmma.commit_group.sync.aligned;:::memory);",
           GUARD "asmvolatile(wgmma.wait_group.sync.aligned%0;::n(N):memory);",
@@ -353,9 +353,44 @@ START_TEST(spelling) {
 }
 END_TEST
 
+// The definition of a helper in the text.
+static const char *helper(Arena *a, const char *text, const char *name) {
+  const char *at = strstr(text, name), *end = at ? strstr(at, "\n}\n") : NULL;
+  ck_assert_msg(end, "no %s", name);
+  while (at[-1] != '\n') at--;
+  return arena_strn(a, at, (size_t)(end + 3 - at));
+}
+
+// In a cluster a shared address has the block's rank above bit 23, and a descriptor must not.
+START_TEST(descriptor_of_rank) {
+  Arena *a = arena_new();
+  Micros s = {.a = a, .random = 3};
+  Buf text = {0}, cpp = {0};
+  micro_wgmma(&s, (WgmmaForm){.a = DT_F16, .b = DT_F16, .d = DT_F32, .m = 64, .n = 8, .k = 32});
+  emit(a, &(const Program *){s.m->p}, 1, &text);
+  buf_puts(&cpp, "#include <cstdint>\n#define __device__\n#define __forceinline__ inline\n"
+                 "static uint32_t rank;\n"
+                 "static uint64_t __cvta_generic_to_shared(const void *p) {\n"
+                 "  return rank << 24 | uint32_t(uintptr_t(p));\n}\n"
+                 "static uint32_t __shfl_sync(unsigned, uint32_t x, int) { return x; }\n");
+  buf_puts(&cpp, helper(a, buf_str(&text), "tlc_smem_addr("));
+  buf_puts(&cpp, helper(a, buf_str(&text), "tlc_wgmma_desc("));
+  buf_puts(&cpp, "int main() {\n  for (rank = 0; rank < 16; rank++)\n"
+                 "    if (tlc_wgmma_desc((void *)0x38c00, 4096) != 0x10038c0) return 1;\n}\n");
+  const char *to = arena_printf(a, "%s/desc", folder);
+  ck_assert_int_eq(text_write(arena_printf(a, "%s.cpp", to), &cpp), 0);
+  ck_assert_int_eq(
+      system(arena_printf(a, "c++ -std=c++17 -o %s.tmp %s.cpp && %s.tmp", to, to, to)), 0);
+  buf_free(&text);
+  buf_free(&cpp);
+  arena_free(a);
+}
+END_TEST
+
 int main(void) {
   const TTest *tests[] = {types_assemble,   majors_assemble,  tiles_assemble,     micros_are_clean,
-                          pipelined_kernel, chained_products, specialised_kernel, spelling};
+                          pipelined_kernel, chained_products, specialised_kernel, spelling,
+                          descriptor_of_rank};
   const char *build = getenv("BUILD");
   char make[300];
   snprintf(folder, sizeof folder, "%s/tests/nvcc", build ? build : "build");
