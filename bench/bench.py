@@ -17,6 +17,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+import ahead  # noqa: E402
 import book  # noqa: E402
 import chart  # noqa: E402
 import report  # noqa: E402
@@ -103,22 +104,32 @@ def result(row, said):
     return out
 
 
-def add_peers(row, out, o):
-    """What bench/peers.py measures, in a process of its own: a peer may take the GPU down with it."""
-    ask = {"file": row.file, "bindings": row.bindings, "options": row.options, "tuned": row.tuned,
-           "peer": row.keys["peer"], "given": row.given(), "ranks": os.path.join(o.out, "tilelang.json")}
-    script = [sys.executable, os.environ.get("TLC_BENCH_PEERS") or os.path.join(rows.HERE, "peers.py")]
-    done = subprocess.run([*script, json.dumps(ask)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "TLC": os.path.abspath(TLC)})
-    try:
-        said = json.loads(last_line(done.stdout))
-    except ValueError:
-        said = {"missing": [f"{row.keys['peer']}: {last_line(done.stderr)} (exit {done.returncode})"]}
+def question(row, o):
+    """For bench/peers.py."""
+    return {"file": row.file, "bindings": row.bindings, "options": row.options, "tuned": row.tuned,
+            "peer": row.keys["peer"], "given": row.given(), "ranks": os.path.join(o.out, "tilelang.json")}
+
+
+def add_peers(row, out, o, peers):
+    peers.say(question(row, o))
+    said = peers.answer(row.keys["peer"])
     out["peers"] += said.get("peers", [])
     out["missing"] += said.get("missing", [])
 
 
-def measure(row, o, folder):
+def get_ready(todo, o, peers, folder):
+    """Builds all rows' programs, and lets the peers build theirs meanwhile."""
+    start = time.monotonic()
+    questions = [question(row, o) for row in todo if "peer" in row.keys and not o.no_peers]
+    if questions:
+        peers.say({"prepare": questions})
+    ahead.build([[TLC, "--bench", "--no-run", "--arch", "native", *command(row, folder)] for row in todo])
+    if questions:
+        peers.answer("peers")
+    print(f"{len(todo)} rows were built in {time.monotonic() - start:.1f} s", flush=True)
+
+
+def measure(row, o, folder, peers):
     """(card, row of the book), or (None, None) where this machine cannot."""
     done = subprocess.run([TLC, "--bench", "--json", "--arch", "native", *command(row, folder)], capture_output=True,
                           text=True, check=False, stdin=subprocess.DEVNULL)
@@ -135,7 +146,7 @@ def measure(row, o, folder):
     if "no cuBLAS beside it: " in done.stderr:
         out["missing"].append("cublasLt: " + done.stderr.split("no cuBLAS beside it: ")[1].splitlines()[0])
     if "peer" in row.keys and not o.no_peers:
-        add_peers(row, out, o)
+        add_peers(row, out, o, peers)
     return said["gpu"], out
 
 
@@ -152,17 +163,29 @@ def chosen(table, o):
 
 def run(table, o):
     """Measures row after row; each result is on disk before the next one begins."""
-    card, start, group, failed, done = card_here(), time.monotonic(), None, False, []
+    card, start = card_here(), time.monotonic()
     kept = book.Book(o.out, card) if card else None
     todo = chosen(table, o)
     if o.missing and kept:
         todo = [row for row in todo if "us" not in kept.rows.get(row.key, {})]
+    peers = ahead.Peers(TLC)
+    try:
+        if todo:
+            with tempfile.TemporaryDirectory(prefix="tlc-bench-") as folder:
+                get_ready(todo, o, peers, folder)
+        return measure_all(todo, table, o, kept, peers, start)
+    finally:
+        peers.end()
+
+
+def measure_all(todo, table, o, kept, peers, start):
+    group, failed, done = None, False, []
     for n, row in enumerate(todo):
         if o.limit and time.monotonic() - start > o.limit:
             book.warn(f"{len(todo) - n} rows were not begun in {o.limit:g} s: --missing goes on")
             break
         with tempfile.TemporaryDirectory(prefix="tlc-bench-") as folder:
-            here, out = measure(row, o, folder)
+            here, out = measure(row, o, folder, peers)
         if out is None:
             return MISSING
         if here and (not kept or kept.card != here):

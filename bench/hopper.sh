@@ -8,7 +8,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export TLC=${TLC:-${BUILD:-build}/tlc}
-limit=${1:-450} out=${2:-${BUILD:-build}/bench/hopper}
+limit=${1:-450}
+export out=${2:-${BUILD:-build}/bench/hopper}
 mkdir -p "$out"
 
 # NAME PARAMETERS OPTIONS
@@ -23,6 +24,9 @@ pp128x192-noahead block_N=192,thread_num=128 -fno-wgmma-ahead
 pp64x256 block_M=64,block_N=256,thread_num=128
 coop256x128 block_M=256,block_N=128,thread_num=256
 alone128x192 block_N=192,thread_num=128 -fno-ping-pong
+pp128x128-pair block_N=128,thread_num=128 -fcluster=2
+pp64x256-pair block_M=64,block_N=256,thread_num=128 -fcluster=2
+coop128x256-pair block_N=256,thread_num=256 -fcluster=2
 EOF
 }
 
@@ -39,7 +43,11 @@ check() { # NAME PARAMETERS,SIZES OPTIONS: the emitted text on the GPU against t
 export -f check
 
 variants | while read -r name params options; do
-  for sizes in M=264,N=520,K=136 M=2000,N=3000,K=1000 M=128,N=192,K=64; do
+  case $options in
+    *cluster*) all="M=512,N=1024,K=136" ;; # grids that clusters divide
+    *) all="M=264,N=520,K=136 M=2000,N=3000,K=1000 M=128,N=192,K=64" ;;
+  esac
+  for sizes in $all; do
     echo "check $name $params,$sizes $options"
   done
 done | timeout 120 xargs -P "$(nproc)" -d '\n' -n 1 bash -c '$0' > "$out/check.txt" 2>&1
@@ -49,7 +57,17 @@ failed=0
 [ -s "$out/check.txt" ] && failed=1
 printf 'checked: %s after %d s\n' "$([ $failed = 0 ] && echo all right || echo WRONG)" "$SECONDS"
 
-number() { sed -n "s/.*\"$1\": \[*\([-0-9.e+]*\).*/\1/p" "$2" | head -n 1; }
+# A figure of the kernel's own: cuBLAS has its own `us` behind "reference".
+number() { sed -n "s/.*\"$1\": \[*\([-0-9.e+]*\).*/\1/p" <<< "$(sed 's/"reference": {[^}]*}, //' "$2")" | head -n 1; }
+
+ahead() { # K...: builds the variants on stdin, on all processors: nothing else runs while something is timed
+  local k name params options
+  while read -r name params options; do
+    for k in "$@"; do echo "samples/gemm_nt.tl -p M=8192,N=8192,K=$k,$params $options"; done
+  done | timeout 120 xargs -P "$(nproc)" -d '\n' -n 1 bash -c '"$TLC" --bench --no-run --arch sm_90a $0' \
+    > "$out/build.txt" 2>&1
+  printf 'built after %d s\n' "$SECONDS"
+}
 
 printf '%-20s %6s %10s %9s %7s\n' variant K us TFLOP/s ratio
 row() { # K NAME PARAMETERS OPTIONS
@@ -70,6 +88,7 @@ row() { # K NAME PARAMETERS OPTIONS
 
 # All of them at a short and at a long K, then at every K what was best there.
 : > "$out/ratios.txt"
+variants | ahead 256 8192
 for k in 256 8192; do
   while read -r name params options; do
     # shellcheck disable=SC2086 # options are words
@@ -79,6 +98,7 @@ done
 for k in 256 8192; do
   awk -v k=$k '$1 == k' "$out/ratios.txt" | sort -k 2 -n -r | head -n 2 | cut -d ' ' -f 3-
 done | awk '!seen[$1]++' > "$out/best.txt"
+ahead 1024 512 4096 2048 16384 < "$out/best.txt"
 for k in 1024 512 4096 2048 16384; do
   while read -r name params options; do
     # shellcheck disable=SC2086

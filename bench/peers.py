@@ -1,10 +1,12 @@
 """Other implementations of a row of the bench on the same tensors: PyTorch, Triton (through torch.compile), TileLang.
 
-Usage: peers.py JSON   the question of bench/bench.py; the last line printed is the answer, {"peers": [...],
-"missing": [...]}. What does not import or does not run here is left out by name. Results are compared before they
+Usage: peers.py < QUESTIONS   a line of JSON each, from bench/bench.py; each is answered by a line, {"peers": [...],
+"missing": [...]}; {"prepare": QUESTIONS} only builds what these will need. What does not import or does not run here is left out by name. Results are compared before they
 are timed; the method is that of tlc --bench.
 """
 # SPDX-License-Identifier: MIT
+import concurrent.futures
+import gc
 import json
 import os
 import sys
@@ -17,11 +19,35 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def shim():
     """The parts of tools/shim that build and call: without its stand-ins for tilelang and torch."""
     folder = os.path.join(HERE, "..", "tools", "shim")
-    package = types.ModuleType("tlc_shim")
-    package.__path__ = [os.path.join(folder, "tlc_shim")]
-    sys.modules["tlc_shim"] = package
+    if "tlc_shim" not in sys.modules:
+        sys.modules["tlc_shim"] = types.ModuleType("tlc_shim")
+        sys.modules["tlc_shim"].__path__ = [os.path.join(folder, "tlc_shim")]
     from tlc_shim import build, launch, settings
     return build, launch, settings
+
+
+def library(ask):
+    """tlc's kernel built: its manifest, and the path of the library, which is kept by its content."""
+    build, _, settings = shim()
+    folder = os.path.join(settings.work(), build.digest(json.dumps(ask), os.getpid()))
+    os.makedirs(folder, exist_ok=True)
+    cu, manifest = os.path.join(folder, "kernel.cu"), os.path.join(folder, "kernel.json")
+    options = list(ask["options"])
+    if "--arch" in options:
+        at = options.index("--arch")
+        arch = options[at + 1]
+        del options[at:at + 2]
+    else:
+        arch = settings.arch()
+    if arch == "native":
+        arch = settings.arch()
+    options = [w for w in options if not w.startswith("--l2")]
+    tuned = ["--tuned", ask["tuned"]] if ask["tuned"] else []
+    build.run([settings.tlc(), ask["file"], "-p", ask["bindings"], *options, *tuned, "--arch", arch, "-o", cu,
+               "--manifest", manifest], build.Refused)
+    with open(manifest, encoding="utf-8") as f:
+        said = json.load(f)["kernels"][0]
+    return said, build.compile_host(cu) if settings.device() == "cpu" else build.compile_cuda(cu, arch)
 
 
 class Kernel:
@@ -30,26 +56,9 @@ class Kernel:
     def __init__(self, ask):
         import torch
         build, launch, settings = shim()
-        folder = os.path.join(settings.work(), build.digest(json.dumps(ask), os.getpid()))
-        os.makedirs(folder, exist_ok=True)
-        cu, manifest = os.path.join(folder, "kernel.cu"), os.path.join(folder, "kernel.json")
-        options = list(ask["options"])
-        if "--arch" in options:
-            at = options.index("--arch")
-            arch = options[at + 1]
-            del options[at:at + 2]
-        else:
-            arch = settings.arch()
-        if arch == "native":
-            arch = settings.arch()
-        options = [w for w in options if not w.startswith("--l2")]
-        tuned = ["--tuned", ask["tuned"]] if ask["tuned"] else []
-        build.run([settings.tlc(), ask["file"], "-p", ask["bindings"], *options, *tuned, "--arch", arch, "-o", cu,
-                   "--manifest", manifest], build.Refused)
-        with open(manifest, encoding="utf-8") as f:
-            self.manifest = json.load(f)["kernels"][0]
+        self.manifest, path = library(ask)
         self.device = settings.device()
-        library = build.ctypes.CDLL(build.compile_host(cu) if self.device == "cpu" else build.compile_cuda(cu, arch))
+        library = build.ctypes.CDLL(path)
         torch.manual_seed(1)
         given = {name: value for name, _, _, value in ask["given"]}
         self.tensors = {p["name"]: self.tensor(p, given, launch) for p in self.manifest["params"]}
@@ -211,6 +220,38 @@ def answer(ask):
     return {"peers": contenders.compare(kernel.call, found) if found else [], "missing": missing}
 
 
+def prepare(questions):
+    """Builds ahead, on all processors. What fails is said where it is measured."""
+    def one(ask):
+        try:
+            library(ask)
+        except Exception as e:
+            print(f"{ask['file']}: {e}", file=sys.stderr)
+
+    try:
+        import torch
+        torch.cuda.is_available()
+    except ImportError:
+        return {}
+    shim()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(one, [q for q in questions if q["peer"] != "tilelang"]))
+    return {}
+
+
+def forget():
+    """The memory and the compiled functions of the row before."""
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.compiler.reset()
+
+
 if __name__ == "__main__":
     sys.path.insert(0, HERE)
-    print(json.dumps(answer(json.loads(sys.argv[1]))))
+    for line in sys.stdin:
+        question = json.loads(line)
+        print("", json.dumps(prepare(question["prepare"]) if "prepare" in question else answer(question)), sep="\n",
+              flush=True)
+        forget()

@@ -96,6 +96,7 @@ int drv_bench(Job *j, const Options *o) {
     fprintf(stderr, "tlc: --bench times one kernel; choose with --entry\n");
     return EXIT_USAGE;
   }
+  if (o->tune.no_run) return device_build(j, o);
   RunData d;
   int status = data_make(&d, j->tile.data[0], o);
   if (status) return status;

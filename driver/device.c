@@ -26,15 +26,30 @@ static int status_of(RtStatus s, Buf *err) {
   return s == RT_OK ? EXIT_OK : s == RT_MISSING ? EXIT_MACHINE : EXIT_WRONG_PROGRAM;
 }
 
+// The launcher's parameters. Returns how many.
+static int launch_params(Arena *arena, const Program *p, RtParam **out) {
+  int n = p->params.len + p->sizes.len + (p->workspaces.len > 0);
+  *out = NEWN(arena, RtParam, n + 1);
+  for (int i = 0; i < n; i++) (*out)[i] = (RtParam){data_type(DT_I64), false};
+  for (int i = 0; i < p->params.len; i++) {
+    const Param *param = &p->params.data[i];
+    bool tensor = param->kind == PARAM_TENSOR;
+    (*out)[i] = (RtParam){data_type(tensor ? param->buf->dtype : param->var->type), tensor};
+  }
+  if (p->workspaces.len) (*out)[n - 1] = (RtParam){data_type(DT_U8), true};
+  return n;
+}
+
 int device_args(Arena *arena, const RunData *d, const EmuArg *args, RtArg **out) {
   const Program *p = d->program;
-  int n = p->params.len + p->sizes.len + (p->workspaces.len > 0);
+  RtParam *params;
+  int n = launch_params(arena, p, &params);
   *out = NEWN(arena, RtArg, n + 1);
+  for (int i = 0; i < n; i++) (*out)[i].param = params[i];
   for (int i = 0; i < p->params.len; i++) {
     const Param *param = &p->params.data[i];
     RtArg *a = &(*out)[i];
     bool tensor = param->kind == PARAM_TENSOR;
-    a->param = (RtParam){data_type(tensor ? param->buf->dtype : param->var->type), tensor};
     a->host = tensor ? args[i].data : NULL;
     a->bytes = tensor ? args[i].bytes : 0;
     if (tensor) continue;
@@ -43,32 +58,37 @@ int device_args(Arena *arena, const RunData *d, const EmuArg *args, RtArg **out)
     else if (dt_is_float(param->var->type)) rt_set(a->param.type, &a->scalar.i, 0, args[i].f);
     else a->scalar.i = args[i].i;
   }
-  for (int i = 0; i < p->sizes.len; i++) {
-    RtArg *a = &(*out)[p->params.len + i];
-    a->param = (RtParam){data_type(DT_I64), false};
-    a->scalar.i = d->sizes[i];
-  }
-  if (p->workspaces.len) (*out)[n - 1].param = (RtParam){data_type(DT_U8), true};
+  for (int i = 0; i < p->sizes.len; i++) (*out)[p->params.len + i].scalar.i = d->sizes[i];
   return n;
 }
 
-static RtStatus load_text(Job *j, const Options *o, DeviceKernel *k, const char *arch, Buf *err) {
+// The emitted text with what the runtime has to know of it.
+static RtSource source_of(Job *j, const Options *o, const char *arch, Buf *text) {
   CgOptions cg = job_codegen(j, o, 0);
   const Program *p = j->thread.data[0];
-  Buf text = {0};
-  cg_cuda(p, &cg, &text);
-  RtParam *params = NEWN(o->arena, RtParam, k->nargs + 1);
-  for (int i = 0; i < k->nargs; i++) params[i] = k->args[i].param;
-  RtSource source = {.symbol = p->symbol,
-                     .params = params,
-                     .n = k->nargs,
-                     .has_check = true,
-                     .sizes = p->sizes.len,
-                     .has_workspace = p->workspaces.len > 0,
-                     .build = {p->symbol, buf_str(&text), text.len, arch, RT_SHARED, NULL}};
-  RtStatus s = rt_kernel_load(&source, &k->kernel, err);
+  cg_cuda(p, &cg, text);
+  RtParam *params;
+  int n = launch_params(o->arena, p, &params);
+  return (RtSource){.symbol = p->symbol,
+                    .params = params,
+                    .n = n,
+                    .has_check = true,
+                    .sizes = p->sizes.len,
+                    .has_workspace = p->workspaces.len > 0,
+                    .build = {p->symbol, buf_str(text), text->len, arch, RT_SHARED, NULL}};
+}
+
+int device_build(Job *j, const Options *o) {
+  Buf err = {0}, text = {0};
+  RtGpu *gpu = NULL;
+  bool there = rt_gpu_open(0, &gpu, &err) == RT_OK;
+  const char *arch = arena_str(o->arena, there ? rt_gpu_info(gpu)->arch : j->target->name), *path;
+  rt_gpu_close(gpu);
+  err.len = 0;
+  RtSource source = source_of(j, o, arch, &text);
+  RtStatus s = rt_kernel_build(o->arena, &source, &path, &err);
   buf_free(&text);
-  return s;
+  return status_of(s, &err);
 }
 
 int device_load(Job *j, const Options *o, const RunData *d, EmuArg *args, DeviceKernel *k) {
@@ -84,7 +104,10 @@ int device_load(Job *j, const Options *o, const RunData *d, EmuArg *args, Device
     device_free(k);
     return EXIT_MACHINE;
   }
-  s = load_text(j, o, k, info->arch, &err);
+  Buf text = {0};
+  RtSource source = source_of(j, o, info->arch, &text);
+  s = rt_kernel_load(&source, &k->kernel, &err);
+  buf_free(&text);
   if (s != RT_OK) device_free(k);
   return status_of(s, &err);
 }

@@ -21,6 +21,9 @@ typedef struct {
 // Builds the emitted text for this machine's GPU. An exit status after a message.
 int device_load(Job *j, const Options *o, const RunData *d, EmuArg *args, DeviceKernel *out);
 void device_free(DeviceKernel *k);
+// Only builds it, so that what loads it later need not wait: for this machine's GPU or, without
+// one, for the target's name. An exit status after a message.
+int device_build(Job *j, const Options *o);
 
 // The launcher's arguments: parameters as declared, symbolic sizes, the workspace (whose bytes the
 // runtime asks for). Returns how many.

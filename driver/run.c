@@ -25,7 +25,8 @@ static const char *find_file(const PairVec *v, const char *key) {
 // Whole blocks where the oracle would take too long for all of them.
 static void sample_blocks(Run *r) {
   const Options *o = r->options;
-  r->nblocks = sample_choose(&r->data, o->seed, SAMPLE_SECONDS, o->arena, &r->blocks);
+  double limit = o->mode == MODE_BENCH ? BENCH_SAMPLE_SECONDS : SAMPLE_SECONDS;
+  r->nblocks = sample_choose(&r->data, o->seed, limit, o->arena, &r->blocks);
 }
 
 static bool run_oracle(Run *r, EmuArg *args) {

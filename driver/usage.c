@@ -12,7 +12,7 @@ static const struct {
   const char *name;
   unsigned modes;
 } meanings[] = {
-    {"--no-run", IN(MODE_TUNE)},
+    {"--no-run", IN(MODE_TUNE) | IN(MODE_BENCH)},
     {"--space", IN(MODE_TUNE)},
     {"--configs", IN(MODE_TUNE)},
     {"--space-flags", IN(MODE_TUNE)},

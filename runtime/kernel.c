@@ -116,19 +116,24 @@ RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out
   return status;
 }
 
-RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err) {
-  Arena *a = arena_new();
+RtStatus rt_kernel_build(Arena *a, const RtSource *source, const char **path, Buf *err) {
   Buf text = {0};
   rt_kernel_text(source, &text);
   RtBuild build = source->build;
   build.text = text.data;
   build.len = text.len;
   build.kind = RT_SHARED;
+  RtStatus status = rt_build(a, &build, path, NULL, err);
+  buf_free(&text);
+  return status;
+}
+
+RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err) {
+  Arena *a = arena_new();
   const char *path;
   *out = NULL;
-  RtStatus status = rt_build(a, &build, &path, NULL, err);
+  RtStatus status = rt_kernel_build(a, source, &path, err);
   if (status == RT_OK) status = rt_kernel_open(source, path, out, err);
-  buf_free(&text);
   arena_free(a);
   return status;
 }

@@ -151,6 +151,8 @@ typedef struct {
 typedef struct RtKernel RtKernel;
 
 RtStatus rt_kernel_load(const RtSource *source, RtKernel **out, Buf *err);
+// Its first half: the library that nvcc makes, by path.
+RtStatus rt_kernel_build(Arena *a, const RtSource *source, const char **path, Buf *err);
 // The two halves of it: the text that is to be built, and a library built from that text.
 void rt_kernel_text(const RtSource *source, Buf *out);
 RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out, Buf *err);

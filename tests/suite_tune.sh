@@ -375,6 +375,15 @@ case_bench_waits() { # for a tuner, or another one, to end
   has "$D/err" "another tlc has the GPU \($TLC_GPU_LOCK\): waiting"
   [ -e "$D/freed" ] || fail "it did not wait"
 }
+case_bench_ahead() { # --no-run only builds, and what comes after it builds nothing
+  host_gpu ''
+  ahead=(--arch native samples/vector_add.tl)
+  "$TLC" --bench --no-run "${ahead[@]}" -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  [ ! -s "$D/out" ] || fail "it ran: $(cat "$D/out")"
+  rm "$D/host/host.h" # without it nothing can be built
+  "$TLC" --bench "${ahead[@]}" -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  "$TLC" --bench "${ahead[@]}" -p N=4096 > "$D/out" 2> "$D/err"; same $? 1
+}
 case_bench_beside_a_copy() { # --bench of what is no product: checked, timed, beside a copy of as many bytes
   host_gpu ''
   "$TLC" --bench --json --arch native samples/vector_add.tl -p N=8192 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"

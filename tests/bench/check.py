@@ -58,6 +58,8 @@ def in_pieces():
     has(said, r"^samples/gemv.tl N=8,K=80 +20\.00 +- +1234 +0\.900 of copy \(0\.880 to 0\.930\)$",
         r"^ +1\.250 of PyTorch \(1\.200 to 1\.500\)$", "left out: Triton: made up")
     assert len(asked()) == 1 and len(rows()[1]) == 1
+    with open(os.path.join(D, "log.built"), encoding="utf-8") as f:
+        assert f.read() == "--bench --no-run --arch native -p N=8,K=80 samples/gemv.tl\n"
     said = bench("Products|int8")
     has(said, r"^Products \(aim: 1\.00 of cublasLt\)$", r"K=400 +100\.00 +700\.2 +1234 +0\.900 of cublasLt",
         r"^Products: geometric mean of 2: 0\.900 of cublasLt$", r"^Products: geometric mean of 2: 1\.250 of TileLang 0$",
