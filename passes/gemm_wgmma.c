@@ -1,6 +1,6 @@
 // gemm on wgmma: each warpgroup owns a block of C in registers, operands come from shared memory by
 // descriptors (A also from registers). All products of the gemm are one group, complete before the
-// next statement, or (PlanGemm.flies) when the next gemm's are issued.
+// next statement, or (PlanGemm.flies) when the next gemm's are issued, or (open) when others say.
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
@@ -138,5 +138,6 @@ void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
       for (int tn = 0; tn < runs; tn++)
         st_add(a, out, product(&x, &y, c, tm, tn, ks, ks ? keep : first));
   st_add(a, out, st_op(a, OP_WGMMA_COMMIT, s->span));
+  if (g->open) return;
   st_add(a, out, st_op(a, OP_WGMMA_WAIT, s->span, all, (int64_t)g->flies));
 }

@@ -39,6 +39,17 @@ void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank);
 
 void fold_clears(PassCtx *c, const Program *p, Kernel *k); // before the loops are taken apart
 
+/* overlap.c */
+
+// What a consumer does about one channel's tiles in an iteration: statements in blocks.
+typedef struct {
+  Stmt *take, *wait, *give; // the slot; for its bytes; the slot back, and on to the next
+} OverlapTurn;
+
+// The loop, whose body still holds its copies, with the last product of each iteration behind the
+// first of the next one. turn: by channel.
+Stmt *overlap_loop(PassCtx *c, const Kernel *k, Stmt *loop, const OverlapTurn *turn);
+
 /* persist.c */
 
 typedef struct {

@@ -25,6 +25,7 @@ typedef struct {
 typedef struct {
   bool wgmma;  // by warpgroups: warps_m and warps_n count those
   bool flies;  // wgmma: still runs when the next statement begins; the roles pass waits for it
+  bool open;   // wgmma: lowered without any wait; the roles pass waits for it
   int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32; of one wgmma: 64, 8..256 and the same
   int M, N, K; // the whole gemm; K need not be a multiple of k
   int warps_m, warps_n;
@@ -50,12 +51,21 @@ typedef struct {
   bool shared; // the blocks of a cluster load parts of some of its tiles for each other
 } PlanChannel;
 
+// A loop of two products, of which the last one runs an iteration late, beside all that follows the
+// first one of the next: positions in the loop's body.
+typedef struct {
+  int first, last; // the gemms; last 0: the loop runs as written
+  int land;        // of the statement before which the last product must be complete
+  int turns;       // warpgroups that issue one after the other; 0: each when it likes
+} PlanOverlap;
+
 typedef struct {
   int stages;          // depth of the rings; 0 or 1: no ring
   int copies;          // how many copies are async
   int channels, depth; // between producer and consumers, each a ring of `depth`; 0: none
   PlanChannel channel[PLAN_CHANNELS];
   Stmt *ahead; // the gemm whose products overlap those of the iteration before; NULL: none
+  PlanOverlap overlap;
 } PlanLoop;
 
 // Of a kernel with a producer warpgroup behind its own threads: registers of a thread of either.

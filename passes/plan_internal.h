@@ -44,6 +44,11 @@ void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 // Do the accumulators fit where `teams` teams of the kernel's threads stand beside a producer?
 bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams);
 
+/* plan_overlap.c */
+
+// Decides PlanLoop.overlap of a loop with channels.
+void plan_overlap(PassCtx *c, Kernel *k, Stmt *loop, PlanLoop *plan);
+
 /* cluster.c */
 
 // Decides PlanRoles.cluster, PlanCopy.parts and PlanChannel.shared.

@@ -327,6 +327,12 @@ static int plan_teams(Roles *r) {
   return fill_depths(r, TEAMS) ? TEAMS : 1;
 }
 
+static void find_overlap(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  PlanLoop *plan = plan_loop(r->c->plan, s);
+  if (plan && plan->channels && !plan->ahead) plan_overlap(r->c, r->kernel, s, plan);
+}
+
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   if (!c->target->bulk || !thrift_producer(c, p, k)) return;
   Roles r = {.c = c, .facts = f, .program = p, .kernel = k};
@@ -353,6 +359,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   roles->teams = plan_teams(&r);
   if (roles->teams == 1) fill_depths(&r, 1);
   st_walk(k->body, drop_ahead, &r);
+  if (roles->teams == 1) st_walk(k->body, find_overlap, &r);
   roles->producer_regs = producer_regs(k->threads * roles->teams);
   roles->consumer_regs = plan_consumer_regs(c->target, k->threads * roles->teams);
   plan_set(c->plan, k, roles);

@@ -390,10 +390,28 @@ static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
   loop->u.loop.num_stages = 0;
 }
 
+static OverlapTurn turn_of(Roles *r, const Channel *ch) {
+  Arena *a = r->a;
+  Span span = ch->loop->span;
+  OverlapTurn t = {st_block(a, span), st_block(a, span), st_block(a, span)};
+  Expr *at = slot(r, &ch->consumer);
+  take_slot(r, &ch->consumer, ch->depth, t.take, span);
+  Expr *phase = value(r, ch->consumer.phase);
+  st_add(a, t.wait, st_op(a, OP_MBAR_WAIT, span, barrier(r, ch->full, at), phase));
+  release(r, ch, at, t.give);
+  advance(r, ch, &ch->consumer, t.give);
+  return t;
+}
+
 static Stmt *consume(void *ctx, Stmt *s) {
   Roles *r = ctx;
   PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->channels) return s;
+  if (plan->overlap.last) {
+    OverlapTurn turn[PLAN_CHANNELS];
+    for (int i = 0; i < plan->channels; i++) turn[i] = turn_of(r, channel(r, s, i));
+    return overlap_loop(r->c, r->kernel, s, turn);
+  }
   consume_loop(r, s, plan);
   return plan->ahead ? landed(r, s, plan) : s;
 }
