@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-static int run_emulator(Job *j, const Options *o, const RunData *d, EmuArg *args, Buf *where) {
-  EmuOptions options = {.seed = o->emu_seed};
+static int run_emulator(Job *j, const Options *o, uint64_t seed, const RunData *d, EmuArg *args,
+                        Buf *where) {
+  EmuOptions options = {.seed = seed};
   EmuReport report = {0};
   EmuCall call = {d->sizes, args};
   buf_printf(where, "the emulator (%s)", j->target->name);
@@ -137,15 +138,16 @@ static int run_gpu(Job *j, const Options *o, const RunData *d, EmuArg *args, Buf
   return status_of(s, &err);
 }
 
-int device_run(Job *j, const Options *o, const RunData *d, EmuArg *args, Buf *where) {
-  if (!strcmp(o->device, "emu")) return run_emulator(j, o, d, args, where);
+int device_run(Job *j, const Options *o, uint64_t seed, const RunData *d, EmuArg *args,
+               Buf *where) {
+  if (!strcmp(o->device, "emu")) return run_emulator(j, o, seed, d, args, where);
   if (!strcmp(o->device, "auto")) {
     RtGpu *gpu = NULL;
     Buf err = {0};
     bool there = rt_gpu_open(0, &gpu, &err) == RT_OK && rt_gpu_info(gpu)->sm >= j->target->sm;
     rt_gpu_close(gpu);
     buf_free(&err);
-    if (!there) return run_emulator(j, o, d, args, where);
+    if (!there) return run_emulator(j, o, seed, d, args, where);
   }
   return run_gpu(j, o, d, args, where);
 }

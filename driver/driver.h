@@ -57,7 +57,7 @@ typedef struct Options {
   DiagFormat diag_format;
   const char *color;
   int max_errors;
-  uint64_t emu_seed;
+  VEC(uint64_t) emu_seeds; // none: 0 alone
   TnOptions tune;
 } Options;
 

@@ -138,7 +138,17 @@ static void set_dump(Options *o, const char *v) {
 }
 
 static void set_seed(Options *o, const char *v) { o->seed = number("--seed", v); }
-static void set_emu_seed(Options *o, const char *v) { o->emu_seed = number("--emu-seed", v); }
+
+static void set_emu_seeds(Options *o, const char *v) {
+  o->emu_seeds.len = 0;
+  for (const char *s = v;; s++) {
+    size_t n = strcspn(s, ",");
+    vec_push(o->arena, &o->emu_seeds, number("--emu-seed", arena_strn(o->arena, s, n)));
+    s += n;
+    if (!*s) break;
+  }
+}
+
 static void set_rtol(Options *o, const char *v) { o->rtol = real("--rtol", v); }
 static void set_atol(Options *o, const char *v) { o->atol = real("--atol", v); }
 

@@ -13,6 +13,7 @@ typedef struct {
   RunData data;
   int64_t *blocks; // sampled blocks; NULL: all
   int nblocks;
+  EmuArg *want; // the oracle's, once it ran
   Tell tell;
 } Run;
 
@@ -115,7 +116,6 @@ static void not_compared(Run *r, int i, const char *why) {
 static int compare_all(Run *r, const EmuArg *got) {
   const Program *p = r->data.program;
   Arena *a = r->options->arena;
-  EmuArg *want = NULL;
   int status = EXIT_OK;
   for (int i = 0; i < p->params.len; i++) {
     if (!data_is_output(p, i)) continue;
@@ -130,12 +130,13 @@ static int compare_all(Run *r, const EmuArg *got) {
       not_compared(r, i, "the oracle runs programs of tile level");
       one = EXIT_OK;
     } else {
-      if (!want) {
+      if (!r->want) {
         sample_blocks(r);
-        want = data_args(&r->data, a, true);
+        EmuArg *want = data_args(&r->data, a, true);
         if (!run_oracle(r, want)) return EXIT_WRONG_PROGRAM;
+        r->want = want;
       }
-      one = compare_oracle(r, i, &want[i], got[i].data);
+      one = compare_oracle(r, i, &r->want[i], got[i].data);
     }
     if (one) status = one;
   }
@@ -160,6 +161,31 @@ static int oracle_alone(Run *r, EmuArg *got, Buf *where) {
   return oracle_run(p, &call, r->job->diags) ? EXIT_OK : EXIT_WRONG_PROGRAM;
 }
 
+// One run over inputs of its own, and what is said of it.
+static int run_and_compare(Run *r, uint64_t seed) {
+  const Options *o = r->options;
+  EmuArg *got = data_args(&r->data, o->arena, false);
+  Buf shape = {0}, where = {0};
+  describe_shape(r, &shape);
+  double start = clock_seconds();
+  int status = strcmp(o->device, "oracle") ? device_run(r->job, o, seed, &r->data, got, &where)
+                                           : oracle_alone(r, got, &where);
+  double seconds = clock_seconds() - start;
+  if (where.len && !o->json)
+    printf("%s on %s: %s, %.3f s\n", r->data.program->symbol, buf_str(&where), buf_str(&shape),
+           seconds);
+  fflush(stdout);
+  if (!status) status = compare_all(r, got);
+  if (o->json)
+    tell_run(&r->tell, &r->data, buf_str(&where), seconds, r->blocks ? r->nblocks : -1,
+             sample_grid(&r->data, r->data.program->kernels.data[0]), !status);
+  buf_free(&r->tell.outputs);
+  int written = write_outputs(r, got);
+  buf_free(&shape);
+  buf_free(&where);
+  return status ? status : written;
+}
+
 int drv_run(Job *j, const Options *o) {
   bool oracle = !strcmp(o->device, "oracle");
   if (!job_front(j, o) || (!oracle && !job_lower(j, o))) return EXIT_WRONG_PROGRAM;
@@ -178,23 +204,8 @@ int drv_run(Job *j, const Options *o) {
   if (status) return status;
   const Program *checked = oracle ? j->tile.data[0] : j->thread.data[0];
   if (!data_check(&r.data, checked, j->diags)) return EXIT_WRONG_PROGRAM;
-  EmuArg *got = data_args(&r.data, o->arena, false);
-  Buf shape = {0}, where = {0};
-  describe_shape(&r, &shape);
-  double start = clock_seconds();
-  status = oracle ? oracle_alone(&r, got, &where) : device_run(j, o, &r.data, got, &where);
-  double seconds = clock_seconds() - start;
-  if (where.len && !o->json)
-    printf("%s on %s: %s, %.3f s\n", j->tile.data[0]->symbol, buf_str(&where), buf_str(&shape),
-           seconds);
-  fflush(stdout);
-  if (!status) status = compare_all(&r, got);
-  if (o->json)
-    tell_run(&r.tell, &r.data, buf_str(&where), seconds, r.blocks ? r.nblocks : -1,
-             sample_grid(&r.data, r.data.program->kernels.data[0]), !status);
-  buf_free(&r.tell.outputs);
-  int written = write_outputs(&r, got);
-  buf_free(&shape);
-  buf_free(&where);
-  return status ? status : written;
+  int schedules = o->emu_seeds.len ? o->emu_seeds.len : 1;
+  for (int i = 0; i < schedules && !status; i++)
+    status = run_and_compare(&r, o->emu_seeds.len ? o->emu_seeds.data[i] : 0);
+  return status;
 }

@@ -7,8 +7,8 @@
     #! expect: numpy           what the oracle cannot run: no comparison with it
     #! tolerance: 1e-6           relative and absolute, for functions that NumPy rounds otherwise
 
-`list` prints "FILE ARGS" for every run, `run "FILE ARGS"` runs one: tlc also compares with its
-oracle, under two warp schedules. Inputs are small integers, so that results compare exactly.
+`list` prints "FILE ARGS" for every run, `run "FILE ARGS"` runs one, `many CASE...` some: tlc also compares with
+its oracle, under two warp schedules. Inputs are small integers, so that results compare exactly.
 SPDX-License-Identifier: MIT
 """
 import itertools
@@ -20,6 +20,8 @@ import sys
 import tempfile
 
 import numpy as np
+
+from many import many
 
 TLC = os.environ.get("TLC", "build/tlc")
 DEVICE = os.environ.get("TLC_DEVICE", "emu")
@@ -152,22 +154,25 @@ def run(case):
             exec(line, names)
         if heads(path, "expect"):
             files += expectations(facts, names, folder)
-        for seed in ("1", "9") if device == "emu" else ("1",):
-            command = [TLC, "--run", f"--device={device}", f"--emu-seed={seed}", path, *args, *files]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                print(" ".join(command), done.stdout, done.stderr, sep="\n")
+        seeds = "1,9" if device == "emu" else "1"
+        command = [TLC, "--run", f"--device={device}", f"--emu-seed={seeds}", path, *args, *files]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            print(" ".join(command), done.stdout, done.stderr, sep="\n")
+            return 1
+        for p in facts["params"]:
+            if p["kind"] != "tensor" or p["role"] == "in":
+                continue
+            got, want = np.load(f"{folder}/{p['name']}.out.npy"), np.asarray(names[p["name"]])
+            if got.shape != want.shape or not equal(got, want.astype(got.dtype), tolerance):
+                wrong = np.argwhere(got != want) if got.shape == want.shape else "shapes"
+                print(f"{p['name']}: differs from NumPy at {wrong[:4]} of {got.shape}")
                 return 1
-            for p in facts["params"]:
-                if p["kind"] != "tensor" or p["role"] == "in":
-                    continue
-                got, want = np.load(f"{folder}/{p['name']}.out.npy"), np.asarray(names[p["name"]])
-                if got.shape != want.shape or not equal(got, want.astype(got.dtype), tolerance):
-                    wrong = np.argwhere(got != want) if got.shape == want.shape else "shapes"
-                    print(f"{p['name']}: differs from NumPy at {wrong[:4]} of {got.shape}")
-                    return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(list_cases() if sys.argv[1] == "list" else run(sys.argv[2]))
+    if sys.argv[1] == "many":
+        many("cases", run, sys.argv[2:])
+    else:
+        sys.exit(list_cases() if sys.argv[1] == "list" else run(sys.argv[2]))

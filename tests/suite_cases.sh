@@ -4,4 +4,5 @@
 case $1 in
   list) python3 tests/cases.py list ;;
   run) exec python3 tests/cases.py run "$2" ;;
+  many) exec python3 tests/cases.py "$@" ;;
 esac

@@ -356,6 +356,23 @@ case_expect() {
   "$TLC" --run --device=emu samples/vector_add.tl -p N=99 --expect "C=$D/c.npy" > /dev/null 2>&1
   same $? 2
 }
+case_emu_seeds() { # a list of schedules: each is compared, the last one's results are written
+  cat > "$D/s.tl" << 'END'
+import tilelang.language as T
+@T.prim_func
+def f(N: T.Tensor((1,), "float32"), Y: T.Tensor((128,), "float32")):
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding(0)
+        Y[tx] = T.atomic_add(N[0], 1.0, return_prev=True)
+END
+  for s in 0 7 0,7 7,0; do
+    "$TLC" --run --device=emu --emu-seed=$s "$D/s.tl" --atol 1000 --out "Y=$D/$s.npy" > /dev/null || fail "$s"
+  done
+  ! cmp -s "$D/0.npy" "$D/7.npy" || fail "both schedules give the same"
+  cmp "$D/0,7.npy" "$D/7.npy" && cmp "$D/7,0.npy" "$D/0.npy" || fail "the last one's results"
+  "$TLC" --run --device=emu --emu-seed=7 "$D/s.tl" --expect "Y=$D/0.npy" --rtol 0 > /dev/null 2>&1; same $? 1
+  "$TLC" --run --device=emu --emu-seed=7,0 "$D/s.tl" --expect "Y=$D/0.npy" --rtol 0 > /dev/null 2>&1; same $? 1
+}
 case_exe() {
   need nvcc
   "$TLC" samples/gemm_symbolic_m.tl --emit exe -o "$D/prog" || fail "--emit exe"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Suite matrix: oracle == emulator. Each line of tests/matrix.txt is a sample and tlc's arguments,
-# with {a,b} braces expanded, every combination one run; each also under a second warp schedule.
+# with {a,b} braces expanded, every combination one run under two warp schedules (one under sanitizers, for which
+# the other is the same code).
 # SPDX-License-Identifier: MIT
 case $1 in
   list)
@@ -9,6 +10,5 @@ case $1 in
     done ;;
   run)
     # shellcheck disable=SC2086
-    "$TLC" --run --device=emu --color=never $2 &&
-      "$TLC" --run --device=emu --emu-seed=7 --color=never $2 > /dev/null ;;
+    "$TLC" --run --device=emu --emu-seed="${TLC_SAN:+7}${TLC_SAN-0,7}" --color=never $2 ;;
 esac

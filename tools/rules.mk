@@ -14,11 +14,13 @@ $(BUILD)/parser/grammar.c $(BUILD)/parser/grammar.h &: parser/grammar.y
 $(filter $(BUILD)/lexer/% $(BUILD)/parser/%,$(OBJ)): | $(BUILD)/lexer/scan.h $(BUILD)/parser/grammar.h
 
 # A unit test links every room but main; its own file holds the Check suite.
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libtlc.a
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/tests/unit/marks.o $(BUILD)/libtlc.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< \
-	  $(BUILD)/libtlc.a $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
+	  $(BUILD)/tests/unit/marks.o -Wl,--wrap=_mark_point $(BUILD)/libtlc.a $(LDFLAGS) -lcheck -lsubunit -lrt $(LDLIBS)
+
+.PRECIOUS: $(BUILD)/tests/unit/marks.o
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
@@ -51,7 +53,7 @@ style:
 # The same tests under AddressSanitizer and UndefinedBehaviorSanitizer, without nvcc's part.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g $(SAN)" LDFLAGS="$(SAN)" san-check
+	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g $(SAN)" LDFLAGS="$(SAN)" san-check
 
 san-check: all $(UNIT)
 	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
@@ -62,6 +64,11 @@ fuzz:
 
 mutate: all
 	@BUILD=$(BUILD) tests/mutate.sh
+
+# The time of compiling 126 kernels, one process each, nvcc not counted.
+zoo: all
+	@for arch in sm_80 sm_90a; do \
+	  ZOO_SECONDS=2 TLC=$(BUILD)/tlc WORK=$(BUILD) bash tests/suite_zoo.sh run $$arch || exit 1; done
 
 gpu-check: all
 	@BUILD=$(BUILD) tests/gpu/check.sh
@@ -87,11 +94,12 @@ help:
 	@echo "make sanitize    the tests under AddressSanitizer and UBSan"
 	@echo "make fuzz        mutated programs through the front end, random ones through tlc (60 s each)"
 	@echo "make mutate      plant faults in the compiler; the tests must catch each"
+	@echo "make zoo         compile 126 kernels in less than 2 s"
 	@echo "make golden      rewrite the expected outputs (review the diff)"
 	@echo "make style       budgets and folder dependencies"
 	@echo "make install     PREFIX=/usr/local"
 
-.PHONY: check check-run demo golden style sanitize san-check fuzz mutate gpu-check bench install clean help
+.PHONY: check check-run demo golden style sanitize san-check fuzz mutate zoo gpu-check bench install clean help
 
 # The device prelude as rows of a C table, the host prelude as strings.
 CG_PRELUDE := $(sort $(wildcard codegen/prelude/*.cuh))

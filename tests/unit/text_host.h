@@ -56,7 +56,8 @@ static inline void text_entry(const Program *p, Buf *out) {
 }
 
 static inline void text_folder(char *path, size_t n) {
-  const char *build = getenv("BUILD");
+  const char *build = getenv("TLC_TEXTS"); // shared by builds of different flags
+  if (!build) build = getenv("BUILD");
   snprintf(path, n, "%s", build ? build : "build");
   mkdir(path, 0777);
   snprintf(path, n, "%s/tests", build ? build : "build");
