@@ -282,6 +282,7 @@ typedef enum {
   ATOMIC_XOR,
   ATOMIC_SET
 } AtomicFn;
+bool op_reduces(AtomicFn fn, DType t); // do bulk and tensor copies combine elements of t so?
 typedef enum { ORDER_RELAXED, ORDER_CONSUME, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
                ORDER_SEQ_CST } MemoryOrder;
 // How values are combined; on floats a number wins over a NaN unless the op says nan.

@@ -87,3 +87,9 @@ int op_arg(OpCode op, const char *name) {
   }
   die("op %s has no operand %s", info->name, name);
 }
+
+bool op_reduces(AtomicFn fn, DType t) {
+  bool half = t == DT_F16 || t == DT_BF16, whole = t == DT_I32 || t == DT_U32 || t == DT_U64;
+  if (fn == ATOMIC_ADD) return half || whole || t == DT_F32 || t == DT_F64;
+  return (fn == ATOMIC_MAX || fn == ATOMIC_MIN) && (half || whole || t == DT_I64);
+}

@@ -68,11 +68,7 @@ static void operands_barrier(Verify *v, Stmt *s) {
 
 static void reducible(Verify *v, Stmt *s, DType t) {
   int64_t fn = attribute(s, "fn");
-  bool add = t == DT_F16 || t == DT_BF16 || t == DT_F32 || t == DT_F64 || t == DT_I32 ||
-             t == DT_U32 || t == DT_U64;
-  bool order =
-      t == DT_F16 || t == DT_BF16 || t == DT_I32 || t == DT_U32 || t == DT_I64 || t == DT_U64;
-  if (!(fn == ATOMIC_ADD ? add : (fn == ATOMIC_MAX || fn == ATOMIC_MIN) && order))
+  if (!op_reduces((AtomicFn)fn, t))
     verify_fail(v, "no reduction number %lld of %s", (long long)fn, dt_name(t));
 }
 

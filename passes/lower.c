@@ -238,7 +238,8 @@ static void lower_op(Lower *l, Stmt *s, Stmt *out) {
   case OP_MATCH:
   case OP_FIND_BIT:
   case OP_SETMAXNREG: lower_plain(l, s, out); break;
-  case OP_TILE_STORE: lower_tile_store(l, s, out); break;
+  case OP_TILE_STORE:
+  case OP_TILE_REDUCE: lower_tile_store(l, s, out); break;
   case OP_TILE_LOAD: lower_tile_load(l, s, out); break;
   default: die("lower: op %s", op_info(s->u.op.op)->name);
   }

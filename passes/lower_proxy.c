@@ -13,7 +13,7 @@ static void add(Lower *l, const Buffer *b) {
 static void scan(void *ctx, Stmt *s) {
   Lower *l = ctx;
   if (s->kind != ST_OP) return;
-  if (s->u.op.op == OP_TILE_STORE) {
+  if (s->u.op.op == OP_TILE_STORE || s->u.op.op == OP_TILE_REDUCE) {
     l->stores = true;
     add(l, s->u.op.arg[0].region->buf);
   }
@@ -33,7 +33,7 @@ static bool writes(Lower *l, Stmt *s) {
 // A statement at whose end plain writes are done: a leaf, or a parallel loop as a whole.
 static bool plain(const Stmt *s) {
   if (s->kind == ST_FOR) return s->u.loop.loop == LOOP_PARALLEL;
-  if (s->kind == ST_OP) return s->u.op.op != OP_TILE_LOAD && s->u.op.op != OP_TILE_STORE;
+  if (s->kind == ST_OP) return s->u.op.op != OP_TILE_LOAD;
   return s->kind == ST_STORE;
 }
 

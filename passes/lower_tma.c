@@ -9,7 +9,9 @@ typedef struct {
   const Region *in, *on;       // of the tensor and of the tile
   const Buffer *tensor, *tile; // as at tile level
   Buffer *map;
-  Region *bar;       // NULL: a store
+  OpCode op;         // of each box
+  Region *bar;       // of a load
+  int64_t fn;        // of a reduction
   Expr *blocks;      // that a load writes to, as a mask; NULL: its own
   int dim[MAP_RANK]; // of the tensor, for each of the tile's last dimensions; -1: it walks none
   int lead;          // leading dimensions of the tile, over which copies repeat
@@ -101,8 +103,9 @@ static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stm
   Region *tensor = region_new(a, t->map, at, box);
   Region *tile = region_flat(a, t->on->buf, where, (int)(t->box_rows * t->box_cols));
   st_add(a, out,
-         t->bar ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, t->blocks, (int64_t)0)
-                : st_op(a, OP_TMA_STORE, t->span, tile, tensor, (int64_t)0));
+         t->op == OP_TMA_LOAD
+             ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, t->blocks, (int64_t)0)
+             : st_op(a, t->op, t->span, tile, tensor, t->fn)); // a store's: no hint
 }
 
 // Every combination of the leading indices that the copy walks, one after the other.
@@ -128,6 +131,7 @@ static void boxes(Boxes *t, Stmt *out) {
 
 void lower_tile_load(Lower *l, Stmt *s, Stmt *out) {
   Boxes t = {.l = l, .span = s->span, .in = s->u.op.arg[0].region, .on = s->u.op.arg[1].region};
+  t.op = OP_TMA_LOAD;
   const Region *bar = s->u.op.arg[2].region;
   t.blocks = s->u.op.arg[3].expr;
   Expr *at = lower_expr(l, bar->min[0]);
@@ -139,11 +143,15 @@ void lower_tile_load(Lower *l, Stmt *s, Stmt *out) {
 // the end (lower_proxy.c).
 void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
+  bool store = s->u.op.op == OP_TILE_STORE;
   Boxes t = {.l = l, .span = s->span, .on = s->u.op.arg[0].region, .in = s->u.op.arg[1].region};
+  t.op = store ? OP_TMA_STORE : OP_TMA_REDUCE;
+  if (!store) t.fn = s->u.op.arg[2].i;
   Stmt *body = st_block(a, s->span);
   boxes(&t, body);
   st_add(a, body, st_op(a, OP_BULK_COMMIT, s->span));
-  if (s->u.op.arg[2].i) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, (int64_t)0));
+  bool now = store && s->u.op.arg[2].i;
+  if (now) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, (int64_t)0));
   Expr *first = ex_bin(a, BIN_EQ, l->thread, ex_index(a, 0));
   st_add(a, out, st_if(a, first, body, NULL, s->span));
 }

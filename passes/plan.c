@@ -42,6 +42,11 @@ PlanCopy *plan_copy(const Plan *p, const Stmt *s) {
   return is_op(s, OP_COPY) || is_parallel(s) ? get(p, s) : NULL;
 }
 
+bool plan_stores(const Plan *p, const Stmt *s) {
+  const PlanCopy *copy = is_op(s, OP_COPY) || is_op(s, OP_ATOMIC_TILE) ? get(p, s) : NULL;
+  return copy && copy->store;
+}
+
 bool plan_async(const Plan *p, const Stmt *s) {
   const PlanCopy *copy = plan_copy(p, s);
   return copy && copy->async;
@@ -138,14 +143,28 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
               g->M / g->warps_m, g->N / g->warps_n);
 }
 
-static void plan_store(Planner *p, Stmt *s) {
+// A copy or an atomic_tile from a shared tile to a tensor.
+static void plan_store(Planner *p, const Stmt *s, PlanCopy *plan) {
+  const char *word = s->u.op.op == OP_COPY ? "copy" : "atomic";
   if (!p->c->target->bulk) return;
   const char *why = plan_tma_store_why(p->c, p->facts, p->kernel, s);
   if (!crew_is_all(p->kernel, crews_at(p->crews, s))) // the block's first thread waits
     why = "only some threads run it";
   if (!pass_flag(p->c, p->kernel, "tma-store", 1)) why = "-fno-tma-store";
-  plan_copy(p->c->plan, s)->store = !why;
-  if (why) diag_remark(p->c->diags, s->span, "copy", "not stored by TMA: %s", why);
+  plan->store = !why;
+  if (why) diag_remark(p->c->diags, s->span, word, "not stored by TMA: %s", why);
+  else if (s->u.op.op == OP_ATOMIC_TILE)
+    diag_remark(p->c->diags, s->span, word, "by TMA, whole tiles at once");
+}
+
+static bool leaves(const Region *src, const Region *dst) {
+  return src->buf->scope == SC_SHARED && dst->buf->scope == SC_GLOBAL;
+}
+
+static void plan_atomic(Planner *p, const Stmt *s) {
+  PlanCopy *plan = NEW(p->c->arena, PlanCopy);
+  if (leaves(s->u.op.arg[1].region, s->u.op.arg[0].region)) plan_store(p, s, plan);
+  plan_set(p->c->plan, s, plan);
 }
 
 static void plan_stmt(void *ctx, Stmt *s) {
@@ -154,10 +173,11 @@ static void plan_stmt(void *ctx, Stmt *s) {
   if (gather) plan_set(p->c->plan, s, gather);
   if (s->kind != ST_OP) return;
   if (s->u.op.op == OP_GEMM) plan_one_gemm(p, s);
+  if (s->u.op.op == OP_ATOMIC_TILE) plan_atomic(p, s);
   if (s->u.op.op != OP_COPY) return;
   plan_one_copy(p->c->plan, p->c->arena, p->facts, s);
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
-  if (src->buf->scope == SC_SHARED && dst->buf->scope == SC_GLOBAL) plan_store(p, s);
+  if (leaves(src, dst)) plan_store(p, s, plan_copy(p->c->plan, s));
   if (src->buf->scope == SC_FRAGMENT) plan_tile(p, dst, false);
   if (dst->buf->scope == SC_FRAGMENT) plan_tile(p, src, false);
 }

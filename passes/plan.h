@@ -14,7 +14,7 @@ typedef struct {
                    // last dimension of the shared side): 16, 8, 4, 2 or 1
   uint32_t guard;  // bit d: dimension d of the global region may leave the tensor
   const char *why; // why not async, for remarks; NULL when async
-  bool store;      // from a shared tile to a tensor by TMA
+  bool store;      // from a shared tile to a tensor by TMA; of an atomic_tile, too
   int slabs;       // of a fragment to a tile that the next copy stores: parts by column; 0: whole
   int parts;       // blocks of a cluster that each load a part of the tile for all; 0: its own
   int channel;     // the producer's, by TMA: PlanLoop.channel[channel - 1]; 0: the block's own
@@ -80,6 +80,7 @@ typedef struct Plan Plan; // PassCtx.plan
 Plan *plan_new(Arena *a);
 // Of a copy, or of a gather (gather.c); NULL when not planned.
 PlanCopy *plan_copy(const Plan *p, const Stmt *copy);
+bool plan_stores(const Plan *p, const Stmt *s); // a copy or an atomic_tile with PlanCopy.store
 bool plan_async(const Plan *p, const Stmt *s); // is it a copy or gather that the pipeline issues?
 // never NULL for a gemm that check passed
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);

@@ -28,8 +28,8 @@ const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at);
 
 // Why no TMA box carries the copy; NULL: it can. The copy must be planned.
 const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy);
-// The same of a store from a shared tile.
-const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy);
+// The same of a copy or an atomic_tile from a shared tile to a tensor.
+const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *s);
 
 /* plan_slabs.c */
 

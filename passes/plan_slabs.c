@@ -49,18 +49,17 @@ static bool by_rows(const Slabs *x, const Buffer *frag) {
   return c.some && !c.apart;
 }
 
-// Do these two copies, and nothing else, use the tile between them?
+// Do these two, and nothing else, use the tile between them?
 static bool stages(const Slabs *x, Stmt *in, Stmt *out) {
-  if (in->kind != ST_OP || out->kind != ST_OP) return false;
-  if (in->u.op.op != OP_COPY || out->u.op.op != OP_COPY) return false;
+  if (in->kind != ST_OP || in->u.op.op != OP_COPY || !plan_stores(x->c->plan, out)) return false;
   const Region *frag = in->u.op.arg[0].region, *dst = in->u.op.arg[1].region;
-  const Region *src = out->u.op.arg[0].region;
+  const Region *src = out->u.op.arg[out->u.op.op == OP_ATOMIC_TILE].region;
   const Buffer *tile = dst->buf;
   if (frag->buf->scope != SC_FRAGMENT || tile->scope != SC_SHARED || src->buf != tile) return false;
   if (frag->n != 2 || tile->ndim != 2 || tile->layout || tile->base) return false;
   if (!region_is_whole(dst) || !region_is_whole(src) || !starts_at_zero(frag)) return false;
   if (!by_rows(x, frag->buf)) return false;
-  if (!plan_copy(x->c->plan, out)->store || views_named(x->kernel, tile)) return false;
+  if (views_named(x->kernel, tile)) return false;
   Uses u = {x->c->arena, tile, 0};
   st_walk(x->kernel->body, count_use, &u);
   return u.n == 2;

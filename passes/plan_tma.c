@@ -130,18 +130,29 @@ static const char *start_why(PassCtx *c, Facts *f, const Region *r) {
   return NULL;
 }
 
-const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *copy) {
-  const Region *src = copy->u.op.arg[0].region, *dst = copy->u.op.arg[1].region;
+// Why other accesses of the tensor keep TMA from storing to it: they are not ordered with its own.
+static const char *others_why(PassCtx *c, Kernel *k, const Stmt *s, const Buffer *b) {
+  Arena *a = c->arena;
+  if (s->u.op.op == OP_ATOMIC_TILE)
+    return walk_touches_beside(a, k->body, s, b)
+               ? arena_printf(a, "the kernel touches %s elsewhere", b->name)
+               : NULL;
+  if (walk_reads(a, k->body, b)) return arena_printf(a, "the kernel reads %s", b->name);
+  Other other = {a, b, s, false};
+  st_walk(k->body, other_writer, &other);
+  return other.found ? arena_printf(a, "%s has another writer", b->name) : NULL;
+}
+
+const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *s) {
+  bool reduces = s->u.op.op == OP_ATOMIC_TILE;
+  const Region *src = s->u.op.arg[reduces].region, *dst = s->u.op.arg[!reduces].region;
   Arena *a = c->arena;
   if (src->buf->dtype != dst->buf->dtype) return "it converts the element type";
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
-  // Other accesses are not ordered with those of TMA.
-  if (walk_reads(a, k->body, dst->buf))
-    return arena_printf(a, "the kernel reads %s", dst->buf->name);
-  Other other = {a, dst->buf, copy, false};
-  st_walk(k->body, other_writer, &other);
-  if (other.found) return arena_printf(a, "%s has another writer", dst->buf->name);
-  const char *why = start_why(c, f, dst);
+  if (reduces && !op_reduces((AtomicFn)s->u.op.arg[2].i, dst->buf->dtype))
+    return arena_printf(a, "TMA does not combine %s so", dt_name(dst->buf->dtype));
+  const char *why = others_why(c, k, s, dst->buf);
+  if (!why) why = start_why(c, f, dst);
   if (!why) why = tensor_why(c, f, dst->buf);
   if (why) return why;
   Other ring = {a, src->buf, NULL, false}; // a loop may get slots of the tile

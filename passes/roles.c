@@ -514,11 +514,20 @@ static Region *columns(Roles *r, const Region *of, int64_t from, int64_t n) {
   return x;
 }
 
+// `s` from the tile to the tensor, by TMA. In a loop a copy is complete before the next, which may
+// be to the same place.
+static Stmt *stored(Roles *r, const Stmt *s, Region *tile, Region *tensor, bool looped) {
+  return s->u.op.op == OP_COPY
+             ? st_op(r->a, OP_TILE_STORE, s->span, tile, tensor, (int64_t)looped)
+             : st_op(r->a, OP_TILE_REDUCE, s->span, tile, tensor, s->u.op.arg[2].i);
+}
+
 // fragment -> tile -> tensor, slab by slab. The tile becomes a ring of them.
 static Stmt *store_slabs(Roles *r, Stmt *in, Stmt *out, bool looped) {
   Arena *a = r->a;
   Stmt *both = st_block(a, in->span);
-  Region *frag = in->u.op.arg[0].region, *tensor = out->u.op.arg[1].region;
+  Region *frag = in->u.op.arg[0].region;
+  Region *tensor = out->u.op.arg[out->u.op.op == OP_COPY].region;
   Buffer *tile = in->u.op.arg[1].region->buf;
   int slabs = plan_copy(r->c->plan, in)->slabs;
   int64_t cols = tile->shape[1]->u.i / slabs;
@@ -533,9 +542,7 @@ static Stmt *store_slabs(Roles *r, Stmt *in, Stmt *out, bool looped) {
     Stmt *copy = st_op(a, OP_COPY, in->span, columns(r, frag, i * cols, cols), slab, (int64_t)0);
     plan_clone(r->c->plan, in, copy);
     st_add(a, both, copy);
-    st_add(a, both,
-           st_op(a, OP_TILE_STORE, out->span, slab, columns(r, tensor, i * cols, cols),
-                 (int64_t)looped));
+    st_add(a, both, stored(r, out, slab, columns(r, tensor, i * cols, cols), looped));
   }
   diag_remark(r->c->diags, in->span, "roles", "%s: %d slabs of %lld columns, %d at once",
               tile->name, slabs, (long long)cols, SLAB_SLOTS);
@@ -558,7 +565,6 @@ static void store_block(Roles *r, Stmt *s, bool looped) {
   }
 }
 
-// In a loop a store is complete before the next, which may be to the same place.
 static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
   if (!s) return NULL;
   if (s->kind == ST_BLOCK) store_block(r, s, looped);
@@ -567,11 +573,11 @@ static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
     s->u.branch.yes = store_tiles(r, s->u.branch.yes, looped);
     s->u.branch.no = store_tiles(r, s->u.branch.no, looped);
   }
-  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_copy(r->c->plan, s)->store) return s;
-  Buffer *tile = s->u.op.arg[0].region->buf;
-  tile->layout = plan_tma_layout(r->a, tile);
-  return st_op(r->a, OP_TILE_STORE, s->span, s->u.op.arg[0].region, s->u.op.arg[1].region,
-               (int64_t)looped);
+  if (!plan_stores(r->c->plan, s)) return s;
+  bool copy = s->u.op.op == OP_COPY;
+  Region *tile = s->u.op.arg[!copy].region, *tensor = s->u.op.arg[copy].region;
+  tile->buf->layout = plan_tma_layout(r->a, tile->buf);
+  return stored(r, s, tile, tensor, looped);
 }
 
 void pass_roles(Program *p, PassCtx *c) {

@@ -184,14 +184,16 @@ static Private expand_private(Sync *s, const Private *p) {
   return (Private){p->var, subst_expr(&s->lets, p->min), subst_expr(&s->lets, p->extent)};
 }
 
+static bool stores_in_bulk(OpCode op) { return op == OP_TMA_STORE || op == OP_TMA_REDUCE; }
+
 static void leaf_access(void *ctx, const Access *acc) {
   Leaf *leaf = ctx;
   Sync *s = leaf->s;
   Buffer *buf = acc->region.buf;
   if (buf->scope != SC_SHARED && buf->scope != SC_GLOBAL) return;
-  // Nobody else touches a tensor that TMA stores write (plan_tma_store_why).
+  // Nobody else touches a tensor that TMA writes (plan_tma_store_why).
   OpCode op = leaf->stmt->kind == ST_OP ? leaf->stmt->u.op.op : OP_SYNC;
-  bool bulk = op == OP_TMA_STORE, warp = op == OP_LDMATRIX || op == OP_STMATRIX;
+  bool bulk = stores_in_bulk(op), warp = op == OP_LDMATRIX || op == OP_STMATRIX;
   if (bulk && buf->scope == SC_GLOBAL) return;
   Pending *b = NEW(s->a, Pending);
   *b = (Pending){acc->mode, acc->async, bulk, warp, .buf = buf, .count = 1, .span = acc->span};
@@ -436,7 +438,7 @@ static bool only_bulk(const Stmt *x) {
   for (int i = 0; i < yes->u.block.len; i++) {
     const Stmt *y = yes->u.block.data[i];
     OpCode op = y->kind == ST_OP ? y->u.op.op : OP_SYNC;
-    if (op != OP_TMA_STORE && op != OP_BULK_COMMIT && op != OP_BULK_WAIT) return false;
+    if (!stores_in_bulk(op) && op != OP_BULK_COMMIT && op != OP_BULK_WAIT) return false;
   }
   return !x->u.branch.no;
 }

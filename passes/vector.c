@@ -21,12 +21,36 @@ static void vector_stmt(Vector *x, Stmt *s, Stmt *out); // of the vectorized bod
 
 static Expr *at(Vector *x, int64_t v) { return ex_index(x->arena, v); }
 
+static Expr *run_base(Vector *x, Expr *e);
+
+// e - v where v is in one term, base + v ^ mask, and keeps to the low bits that base and mask
+// leave zero; NULL otherwise.
+static Expr *swizzled_base(Vector *x, Expr *e) {
+  Affine sum = ex_affine(x->arena, e);
+  int in = -1;
+  for (int i = 0; i < sum.n; i++) {
+    if (!ex_uses(sum.term[i], x->v)) continue;
+    if (in >= 0 || sum.coeff[i] != 1) return NULL;
+    in = i;
+  }
+  Expr *t = in < 0 ? NULL : sum.term[in];
+  if (!t || t->kind != EX_BINARY || t->u.bin.op != BIN_BITXOR || x->width & (x->width - 1))
+    return NULL;
+  bool left = ex_uses(t->u.bin.a, x->v);
+  Expr *mask = left ? t->u.bin.b : t->u.bin.a, *base;
+  if (ex_uses(mask, x->v) || facts_divisor(x->facts, mask) % x->width) return NULL;
+  base = run_base(x, left ? t->u.bin.a : t->u.bin.b);
+  if (!base || facts_divisor(x->facts, base) % x->width) return NULL;
+  sum.term[in] = ex_bin(x->arena, BIN_BITXOR, base, mask);
+  return ex_from_affine(x->arena, &sum);
+}
+
 // e - v when e is v plus something without v; NULL otherwise.
 static Expr *run_base(Vector *x, Expr *e) {
   e = facts_simplify(x->facts, e);
   Expr *base = facts_simplify(x->facts, ex_subst(x->arena, e, x->v, at(x, 0)));
   Expr *slope = facts_simplify(x->facts, ex_sub(x->arena, e, base));
-  return slope->kind == EX_VAR && slope->u.var == x->v ? base : NULL;
+  return slope->kind == EX_VAR && slope->u.var == x->v ? base : swizzled_base(x, e);
 }
 
 // The start of e where each element serves `steps` lanes: e is that plus v // steps; else NULL.

@@ -27,6 +27,18 @@ case_slabs() { # stores by slabs where every warpgroup has all columns, not wher
   same "$(slabs)" "2 x 1 warpgroups slabs of "
   same "$(slabs -p block_M=64,thread_num=256)" "1 x 2 warpgroups "
 }
+case_reductions() { # by TMA, from slabs whose pairs of elements are stored together, but for what TMA cannot
+  reductions() {
+    "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" > "$D/out" 2>&1 || echo failed
+    grep -oE 'by TMA, whole|slabs of' "$D/out" | tr '\n' ' '
+  }
+  same "$(reductions -p split_k=2,out_dtype=float32,trans_B=True bench/gemm_forms.tl)" "slabs of by TMA, whole "
+  [ "$(grep -c 'tlc_store_8(&C_shared' "$D/x.cu")" = 8 ] || fail "stores of single elements"
+  for form in 0 4; do
+    same "$(reductions tests/cases/tma_reduce.tl -p DT=int32,form=$form)" "by TMA, whole "
+  done
+  for form in 1 2 3 5; do same "$(reductions tests/cases/tma_reduce.tl -p DT=int32,form=$form)" ""; done
+}
 case_neighbours() { # rows that no wide access fits: neighbouring threads have neighbouring elements
   "$TLC" --remarks -p off=1,W=72 tests/cases/case15_unaligned_async.tl -o "$D/x.cu" > "$D/out" 2>&1 || fail emit
   ! grep 'scalar accesses' "$D/out" || fail "elements one by one"
