@@ -39,6 +39,11 @@ void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank);
 
 void fold_clears(PassCtx *c, const Program *p, Kernel *k); // before the loops are taken apart
 
+/* roles_store.c */
+
+// In place: what stands for a statement stays at its position, by which a channel knows it.
+Stmt *roles_store(PassCtx *c, Stmt *body);
+
 /* overlap.c */
 
 // What a consumer does about one channel's tiles in an iteration: statements in blocks.

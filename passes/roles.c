@@ -403,17 +403,37 @@ static OverlapTurn turn_of(Roles *r, const Channel *ch) {
   return t;
 }
 
-static Stmt *consume(void *ctx, Stmt *s) {
-  Roles *r = ctx;
-  PlanLoop *plan = plan_loop(r->c->plan, s);
-  if (!plan || !plan->channels) return s;
+static Stmt *same(void *ctx, Stmt *s) {
+  (void)ctx;
+  return s;
+}
+
+static Stmt *consume(Roles *r, Stmt *s);
+
+static Stmt *consume_own(Roles *r, Stmt *loop, const PlanLoop *plan) {
   if (plan->overlap.last) {
     OverlapTurn turn[PLAN_CHANNELS];
-    for (int i = 0; i < plan->channels; i++) turn[i] = turn_of(r, channel(r, s, i));
-    return overlap_loop(r->c, r->kernel, s, turn);
+    for (int i = 0; i < plan->channels; i++) turn[i] = turn_of(r, channel(r, loop, i));
+    return overlap_loop(r->c, r->kernel, loop, turn);
   }
-  consume_loop(r, s, plan);
-  return plan->ahead ? landed(r, s, plan) : s;
+  consume_loop(r, loop, plan);
+  return plan->ahead ? landed(r, loop, plan) : loop;
+}
+
+// In place: what stands for a statement stays at its position, by which a channel knows it.
+static Stmt *consume(Roles *r, Stmt *s) {
+  if (!s) return NULL;
+  if (s->kind == ST_BLOCK)
+    for (int i = 0; i < s->u.block.len; i++) s->u.block.data[i] = consume(r, s->u.block.data[i]);
+  if (s->kind == ST_IF) {
+    s->u.branch.yes = consume(r, s->u.branch.yes);
+    s->u.branch.no = consume(r, s->u.branch.no);
+  }
+  if (s->kind != ST_FOR) return s;
+  const PlanLoop *plan = plan_loop(r->c->plan, s);
+  if (plan && plan->channels) return consume_own(r, s, plan);
+  s->u.loop.body = consume(r, s->u.loop.body);
+  return s;
 }
 
 /* ------------------------------------------------------------------ the kernel */
@@ -468,7 +488,7 @@ static void split(Roles *r, const PlanRoles *plan) {
     diag_remark(r->c->diags, span, "roles", "%d teams of %d threads take turns at tiles", k->teams,
                 k->threads);
   }
-  k->body = walk_block(a, st_rewrite(a, k->body, consume, r));
+  k->body = walk_block(a, st_rewrite(a, consume(r, k->body), same, NULL));
   for (int i = 0; i < r->channels.len; i++) {
     start(r, &r->channels.data[i]->producer, elected, span);
     start(r, &r->channels.data[i]->consumer, consumers, span);
@@ -504,88 +524,14 @@ static void split(Roles *r, const PlanRoles *plan) {
   k->min_blocks = 1;
 }
 
-/* ------------------------------------------------------------------ stores */
-
-static Region *columns(Roles *r, const Region *of, int64_t from, int64_t n) {
-  Region *x = walk_region(r->a, of);
-  int last = x->n - 1;
-  x->min[last] = ex_add(r->a, x->min[last], num(r, from));
-  x->extent[last] = num(r, n);
-  return x;
-}
-
-// `s` from the tile to the tensor, by TMA. In a loop a copy is complete before the next, which may
-// be to the same place.
-static Stmt *stored(Roles *r, const Stmt *s, Region *tile, Region *tensor, bool looped) {
-  return s->u.op.op == OP_COPY
-             ? st_op(r->a, OP_TILE_STORE, s->span, tile, tensor, (int64_t)looped)
-             : st_op(r->a, OP_TILE_REDUCE, s->span, tile, tensor, s->u.op.arg[2].i);
-}
-
-// fragment -> tile -> tensor, slab by slab. The tile becomes a ring of them.
-static Stmt *store_slabs(Roles *r, Stmt *in, Stmt *out, bool looped) {
-  Arena *a = r->a;
-  Stmt *both = st_block(a, in->span);
-  Region *frag = in->u.op.arg[0].region;
-  Region *tensor = out->u.op.arg[out->u.op.op == OP_COPY].region;
-  Buffer *tile = in->u.op.arg[1].region->buf;
-  int slabs = plan_copy(r->c->plan, in)->slabs;
-  int64_t cols = tile->shape[1]->u.i / slabs;
-  Expr *rows = tile->shape[0], *shape[] = {num(r, SLAB_SLOTS), rows, num(r, cols)};
-  tile->ndim = 3;
-  tile->shape = arena_copy(a, shape, sizeof shape);
-  tile->layout = plan_tma_layout(a, tile);
-  for (int i = 0; i < slabs; i++) {
-    Expr *min[] = {num(r, i % SLAB_SLOTS), num(r, 0), num(r, 0)};
-    Expr *extent[] = {num(r, 1), rows, num(r, cols)};
-    Region *slab = region_new(a, tile, min, extent);
-    Stmt *copy = st_op(a, OP_COPY, in->span, columns(r, frag, i * cols, cols), slab, (int64_t)0);
-    plan_clone(r->c->plan, in, copy);
-    st_add(a, both, copy);
-    st_add(a, both, stored(r, out, slab, columns(r, tensor, i * cols, cols), looped));
-  }
-  diag_remark(r->c->diags, in->span, "roles", "%s: %d slabs of %lld columns, %d at once",
-              tile->name, slabs, (long long)cols, SLAB_SLOTS);
-  return both;
-}
-
-static Stmt *store_tiles(Roles *r, Stmt *s, bool looped);
-
-// In place: a channel knows its first and last use by their positions.
-static void store_block(Roles *r, Stmt *s, bool looped) {
-  for (int i = 0; i < s->u.block.len; i++) {
-    Stmt *x = s->u.block.data[i];
-    bool copy = x->kind == ST_OP && x->u.op.op == OP_COPY;
-    if (!copy || !plan_copy(r->c->plan, x)->slabs) {
-      s->u.block.data[i] = store_tiles(r, x, looped);
-      continue;
-    }
-    s->u.block.data[i] = store_slabs(r, x, s->u.block.data[i + 1], looped);
-    s->u.block.data[++i] = st_block(r->a, x->span);
-  }
-}
-
-static Stmt *store_tiles(Roles *r, Stmt *s, bool looped) {
-  if (!s) return NULL;
-  if (s->kind == ST_BLOCK) store_block(r, s, looped);
-  if (s->kind == ST_FOR) s->u.loop.body = store_tiles(r, s->u.loop.body, true);
-  if (s->kind == ST_IF) {
-    s->u.branch.yes = store_tiles(r, s->u.branch.yes, looped);
-    s->u.branch.no = store_tiles(r, s->u.branch.no, looped);
-  }
-  if (!plan_stores(r->c->plan, s)) return s;
-  bool copy = s->u.op.op == OP_COPY;
-  Region *tile = s->u.op.arg[!copy].region, *tensor = s->u.op.arg[copy].region;
-  tile->buf->layout = plan_tma_layout(r->a, tile->buf);
-  return stored(r, s, tile, tensor, looped);
-}
+/* ------------------------------------------------------------------ the pass */
 
 void pass_roles(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Roles r = {.c = c, .a = c->arena, .program = p, .kernel = p->kernels.data[i]};
     PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
     fold_clears(c, p, r.kernel);
-    r.kernel->body = store_tiles(&r, r.kernel->body, false);
+    r.kernel->body = roles_store(c, r.kernel->body);
     if (!plan) continue;
     r.cluster = plan->cluster;
     if (r.cluster) r.rank = cluster_open(c, r.kernel, plan);
