@@ -9,6 +9,7 @@ typedef struct Chunk Chunk;
 struct Chunk {
   Chunk *next;
   size_t used, size;
+  bool zero; // is what has not been given out yet: pages that nobody touches cost nothing
 };
 
 enum { CHUNK_HEADER = (sizeof(Chunk) + 15) & ~15, CHUNK_SIZE = 64 << 10 };
@@ -20,9 +21,10 @@ struct Arena {
 
 static Chunk *chunk_new(Arena *a, size_t payload) {
   size_t size = payload > CHUNK_SIZE ? payload : CHUNK_SIZE;
-  Chunk *c = malloc(CHUNK_HEADER + size);
+  bool zero = payload > CHUNK_SIZE;
+  Chunk *c = zero ? calloc(1, CHUNK_HEADER + size) : malloc(CHUNK_HEADER + size);
   if (!c) fatal("out of memory");
-  *c = (Chunk){a->head, 0, size};
+  *c = (Chunk){a->head, 0, size, zero};
   a->head = c;
   a->total += CHUNK_HEADER + size;
   return c;
@@ -49,7 +51,7 @@ void *arena_alloc(Arena *a, size_t size) {
   if (!c || c->size - c->used < size) c = chunk_new(a, size);
   void *p = (char *)c + CHUNK_HEADER + c->used;
   c->used += size;
-  return memset(p, 0, size);
+  return c->zero ? p : memset(p, 0, size);
 }
 
 void *arena_copy(Arena *a, const void *data, size_t size) {

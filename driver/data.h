@@ -24,8 +24,9 @@ int data_make(RunData *d, const Program *p, const Options *o);
 bool data_check(const RunData *d, const Program *lowered, Diags *diags);
 // A tensor at `at`, laid out as declared, in row-major order.
 void *data_rows(const RunData *d, Arena *a, int i, const void *at);
-// A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, outputs
-// of float type get a bound array; `written` arrays are made for outputs.
+// A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, for the
+// oracle, outputs of float type get a bound array, and inputs are the arrays themselves; `written`
+// arrays are made for outputs.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);
 RtType data_type(DType t);
 bool data_is_output(const Program *p, int i);

@@ -271,6 +271,7 @@ static void give_bounds(Oracle *o, const Program *p, const EmuCall *call) {
     const Mem *m = &o->mem[emu_buffer(&o->c, q->buf)];
     for (int64_t at = 0; at < m->elems; at++) {
       double e = 0;
+      if (m->written && !m->written[at]) continue;
       if (m->err) {
         double x = emu_read(m->type, m->raw, at).f;
         e = (double)m->err[at] + 2 * emu_ulp(m->type, x);

@@ -145,8 +145,11 @@ static void play_all(TnSearch *s, TnItem **list, int n, Buf *lines) {
   for (int attempt = 0; attempt < 3 && n && !tn_interrupted && !s->trouble; attempt++) {
     const TnItem *bad;
     if (!need_lock(s)) return;
-    tn_session_stop(&s->w->session, true, NULL);
-    if (!tn_workshop_restart(s->w)) return;
+    // A runner that lives has the data; after trouble a new one is to say whose it was.
+    if (attempt || !s->w->session.alive) {
+      tn_session_stop(&s->w->session, true, NULL);
+      if (!tn_workshop_restart(s->w)) return;
+    }
     lines->len = 0;
     if (play(s, list, n, lines, &bad)) return;
     lines->len = 0;

@@ -2,9 +2,97 @@
 // SPDX-License-Identifier: MIT
 #include "tuner/runner.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { MOST_SAMPLES = 1 << 22 }; // of one output
+#include "tuner/pool.h"
+
+enum { MOST_SAMPLES = 1 << 22, MOST_WORKERS = 64 }; // of one output; processes of the oracle
+
+/* ------------------------------------------------------------------ several processes */
+
+static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+// What the processes find out of one output, where all of them see it.
+typedef struct {
+  char *at;                  // NULL: it is none, or there is no memory
+  size_t size, count, bytes; // of an element, elements, of all
+  char *data;
+  uint8_t *written;
+  float *bound; // NULL: exact
+} Shared;
+
+// False: elements are parts of a byte, or there is no memory.
+static bool share_output(const RunData *d, int i, const EmuArg *arg, Shared *out) {
+  size_t bits = (size_t)rt_type_bits(d->array[i].type), count = d->bytes[i] * 8 / bits;
+  size_t data = aligned(d->bytes[i]), written = aligned(count);
+  size_t bytes = data + written + (arg->bound ? count * sizeof *arg->bound : 0);
+  char *p = MAP_FAILED;
+  if (bits % 8 == 0 && bytes)
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  float *bound = arg->bound ? (float *)(void *)(p + data + written) : NULL;
+  *out = (Shared){p, bits / 8, count, bytes, p, (uint8_t *)p + data, bound};
+  return true;
+}
+
+// The elements that this process has written.
+static void give(const Shared *s, const EmuArg *mine) {
+  const uint8_t *end = mine->written + s->count;
+  for (const uint8_t *p = mine->written; (p = memchr(p, 1, (size_t)(end - p))); p++) {
+    size_t i = (size_t)(p - mine->written);
+    memcpy(s->data + i * s->size, (const char *)mine->data + i * s->size, s->size);
+    if (s->bound) s->bound[i] = mine->bound[i];
+    s->written[i] = 1;
+  }
+}
+
+// Every step-th of the blocks, from `first` on, in a process of its own. -1: it does not start.
+static pid_t start_part(const RunData *d, EmuArg *args, const Shared *shared, const int64_t *blocks,
+                        int n, int first, int step) {
+  pid_t parent = getpid(), pid = fork();
+  if (pid) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  Arena *a = arena_new();
+  Diags *diags = diag_new(a, src_new(a), (DiagOptions){0});
+  int64_t *own = NEWN(a, int64_t, n);
+  EmuCall call = {d->sizes, args};
+  int mine = 0;
+  for (int i = first; i < n; i += step) own[mine++] = blocks[i];
+  if (!oracle_run_blocks(d->program, &call, own, mine, diags)) _exit(1);
+  for (int i = 0; i < d->program->params.len; i++)
+    if (shared[i].at) give(&shared[i], &args[i]);
+  _exit(0);
+}
+
+// The blocks write elements of their own (sample_choose). False: some part failed, and why is not
+// known here.
+static bool run_parts(const RunData *d, EmuArg *args, const Shared *shared, const int64_t *blocks,
+                      int n, int parts) {
+  pid_t pids[MOST_WORKERS];
+  bool ok = true;
+  for (int i = 0; i < parts; i++) pids[i] = start_part(d, args, shared, blocks, n, i, parts);
+  for (int i = 0; i < parts; i++) {
+    int status = 1;
+    while (pids[i] > 0 && waitpid(pids[i], &status, 0) < 0 && errno == EINTR) {}
+    ok &= pids[i] > 0 && status == 0;
+  }
+  for (int i = 0; ok && i < d->program->params.len; i++) {
+    if (!shared[i].at) continue;
+    args[i].data = shared[i].data;
+    args[i].written = shared[i].written;
+    args[i].bound = shared[i].bound;
+  }
+  return ok;
+}
+
+/* ------------------------------------------------------------------ samples */
 
 static void copy_elements(RtType t, void *to, const void *from, const int64_t *at, int64_t n) {
   size_t bytes = (size_t)rt_type_bits(t) / 8;
@@ -36,20 +124,37 @@ static TnSamples samples_of(Arena *a, const RunData *d, int i, const EmuArg *wan
   return s;
 }
 
-bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, Diags *d,
+// The outputs of these blocks (n 0: of all) into `args`.
+static bool run_oracle(const RunData *d, EmuArg *args, const int64_t *blocks, int n, int jobs,
+                       Shared *shared, Diags *diags) {
+  const Program *p = d->program;
+  EmuCall call = {d->sizes, args};
+  int parts = n < jobs ? n : jobs;
+  bool split = parts > 1;
+  for (int i = 0; i < p->params.len && split; i++)
+    if (data_is_output(p, i)) split = share_output(d, i, &args[i], &shared[i]);
+  if (split && run_parts(d, args, shared, blocks, n, parts)) return true;
+  return n ? oracle_run_blocks(p, &call, blocks, n, diags) : oracle_run(p, &call, diags);
+}
+
+bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, int jobs, Diags *d,
                   TnReference *out) {
   Arena *own = arena_new(); // the whole outputs, only until the samples are taken
   const Program *p = data->program;
   double start = clock_seconds();
   int64_t *blocks;
   int n = sample_choose(data, seed, limit, own, &blocks);
+  Shared *shared = NEWN(own, Shared, p->params.len + 1);
   EmuArg *want = data_args(data, own, true);
-  EmuCall call = {data->sizes, want};
+  jobs = tn_pool_jobs(jobs);
   *out = (TnReference){0};
-  bool ok = n ? oracle_run_blocks(p, &call, blocks, n, d) : oracle_run(p, &call, d);
+  if (jobs > MOST_WORKERS) jobs = MOST_WORKERS;
+  bool ok = run_oracle(data, want, blocks, n, jobs, shared, d);
   for (int i = 0; i < p->params.len && ok; i++)
     if (data_is_output(p, i)) vec_push(a, &out->outputs, samples_of(a, data, i, &want[i]));
   out->seconds = clock_seconds() - start;
+  for (int i = 0; i < p->params.len; i++)
+    if (shared[i].at) munmap(shared[i].at, shared[i].bytes);
   arena_free(own);
   return ok;
 }

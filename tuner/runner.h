@@ -24,8 +24,9 @@ typedef struct {
   double seconds; // that it took
 } TnReference;
 
-// By the oracle, of all blocks or of some (about `limit` seconds). False after messages to `d`.
-bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, Diags *d,
+// By the oracle, of all blocks or of some (about `limit` seconds of one processor, in `jobs`
+// processes). False after messages to `d`.
+bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, int jobs, Diags *d,
                   TnReference *out);
 
 typedef struct {

@@ -177,7 +177,8 @@ static bool have_reference(TnTrials *t, const Loaded *c, const TnMessage *m, Buf
   d.program = c->of.program;
   need_declared(t, &d, tn_wire_get(m, "reference"));
   Diags *diags = c->of.job.diags;
-  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, diags, &t->reference))
+  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, t->options->tune.jobs, diags,
+                   &t->reference))
     return true;
   const char *text = diag_first(diags, NULL);
   buf_printf(why, "the oracle: %s", text ? text : "no reason given");
