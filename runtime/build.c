@@ -98,7 +98,10 @@ static char **command(Arena *a, const RtBuild *b, const char *nvcc, const char *
   Args args = {0};
   add(a, &args, nvcc);
   add(a, &args, "-std=c++17");
-  if (b->arch) add(a, &args, arena_printf(a, "-arch=%s", b->arch));
+  // -arch=sm_X has PTX made, too, which takes a quarter of the time and would never run.
+  if (b->arch && b->kind == RT_SHARED && !strncmp(b->arch, "sm_", 3))
+    add(a, &args, arena_printf(a, "-gencode=arch=compute_%s,code=%s", b->arch + 3, b->arch));
+  else if (b->arch) add(a, &args, arena_printf(a, "-arch=%s", b->arch));
   if (b->kind == RT_SHARED) {
     add(a, &args, "-shared");
     add(a, &args, "-Xcompiler");

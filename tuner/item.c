@@ -6,7 +6,7 @@
 #include "tuner/search.h"
 
 // The version of what is done with a candidate: checks and timing. A change makes old results void.
-static const char method[] = "2";
+static const char method[] = "3";
 
 static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
   for (int i = 0; i < list->len; i++) {
@@ -82,6 +82,10 @@ static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
   c->mean_us = tn_wire_get_real(m, "mean", 0);
   c->min_us = tn_wire_get_real(m, "min", 0);
   c->early = tn_wire_get_int(m, "early", 0) != 0;
+  if (c->as.registers < 0) {
+    c->as.registers = (int)tn_wire_get_int(m, "registers", -1);
+    c->as.spills = (int)tn_wire_get_int(m, "spills", -1);
+  }
   if (o->state == TN_MEASURED && !(c->median_us > 0)) return false;
   i->phase = TN_DONE;
   s->done++;
@@ -116,6 +120,10 @@ void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
   tn_wire_verb(&b, m->verb);
   for (int k = 0; k < m->fields.len; k++)
     tn_wire_text(&b, m->fields.data[k].name, m->fields.data[k].value);
+  if (i->c->as.registers >= 0) {
+    tn_wire_int(&b, "registers", i->c->as.registers);
+    tn_wire_int(&b, "spills", i->c->as.spills);
+  }
   tn_db_put(s->w->db, &i->key, b.data, b.len);
   buf_free(&b);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#define BULK_STORE (1.0 / 40) // clocks of a multiprocessor for a byte of a bulk store
 enum { OVERLAP = 12, SAMPLES = 3, MAX_WARPS = 64, BLOCKS_PER_SM = 32, SMEM_RESERVED = 1024 };
 
 typedef struct {
@@ -71,25 +72,35 @@ typedef struct {
   double per_byte; // seconds of a multiprocessor's share for a byte
   double latency, barrier, clock;
   double channel_load; // bytes that a producer loads for each iteration that waits for it
+  double others;       // seconds of the consumers beside the loops that wait, for each of these
 } Costs;
 
-static double phase_time(const MwPhase *p, const Costs *c, double groups, BlockTime *out) {
+static double work_of(const MwPhase *p, const Costs *c, double groups) {
   double clocks[4] = {p->tensor, p->smem, p->issue, p->special};
-  for (int i = 0; i < 4; i++) out->unit[i] += clocks[i] / c->clock;
+  return together(clocks, 4) / c->clock + (p->barriers + 2 * p->drains / groups) * c->barrier;
+}
+
+static double phase_time(const MwPhase *p, const Costs *c, double groups) {
+  double work = work_of(p, c, groups), bytes = p->load + p->store - p->bulk;
+  double bulk[2] = {work, p->bulk * fmax(c->per_byte, BULK_STORE / c->clock)};
+  work = p->by_parts ? together(bulk, 2) : bulk[0] + bulk[1];
+  if (p->ahead < 0 || !p->trips) return work + bytes * c->per_byte + p->round_trips * c->latency;
+  double own = p->tensor + p->issue + p->special, trip = work / p->trips;
+  double ahead = p->ahead + (own > 0 ? p->overlap * p->trips / own : 0);
+  double loads = c->channel_load * c->per_byte, mem = bytes / p->trips * c->per_byte;
+  if (ahead < 0.05) return p->trips * (trip + mem + loads + c->latency);
+  // A producer goes on while its consumers are busy elsewhere.
+  double demand[3] = {trip, mem + fmax(loads - c->others, 0), (c->latency + mem + loads) / ahead};
+  return p->trips * together(demand, 3);
+}
+
+static void add_phase(BlockTime *out, const MwPhase *p, double clock) {
+  const double clocks[4] = {p->tensor, p->smem, p->issue, p->special};
+  for (int i = 0; i < 4; i++) out->unit[i] += clocks[i] / clock;
   out->load += p->load;
   out->store += p->store;
   out->flops += p->flops;
   out->smem_bytes += p->smem_bytes;
-  double work = together(clocks, 4) / c->clock;
-  work += (p->barriers + 2 * p->drains / groups) * c->barrier;
-  double bytes = p->load + p->store;
-  if (p->ahead < 0 || !p->trips) return work + bytes * c->per_byte + p->round_trips * c->latency;
-  double own = p->tensor + p->issue + p->special, trip = work / p->trips;
-  double ahead = p->ahead + (own > 0 ? p->overlap * p->trips / own : 0);
-  double mem = (bytes / p->trips + c->channel_load) * c->per_byte;
-  if (ahead < 0.05) return p->trips * (trip + mem + c->latency);
-  double demand[3] = {trip, mem, (c->latency + mem) / ahead};
-  return p->trips * together(demand, 3);
 }
 
 static void spill(const Model *m, const Kernel *k, MwBlock *b) {
@@ -101,28 +112,42 @@ static void spill(const Model *m, const Kernel *k, MwBlock *b) {
   hot->smem += 2 * bytes * b->threads / 128 * hot->trips;
 }
 
-static BlockTime block_time(const Model *m, const Kernel *k, const MwBlock *b, Costs c) {
-  BlockTime t = {0};
-  double waits = 0, waits_s = 0, loaded = 0,
-         groups = b->mma_sync    ? 1
-                  : b->warps > 4 ? b->warps / 4.0
-                                 : 1;
+// What the consumers' loops that wait for a producer share: its loads, and their other work.
+static void share_out(const MwBlock *b, double groups, Costs *c) {
+  double waits = 0, loaded = 0, others = 0;
   for (int i = 0; i < b->phases.len; i++) {
     const MwPhase *p = &b->phases.data[i];
     if (p->producer) loaded += p->load;
     else if (p->ahead >= 0) waits += p->trips;
+    else others += work_of(p, c, groups);
   }
-  c.channel_load = waits > 0 ? loaded / waits : 0;
+  if (waits <= 0) return;
+  c->channel_load = loaded / waits;
+  c->others = others / waits;
+}
+
+static BlockTime block_time(const Model *m, const Kernel *k, const MwBlock *b, Costs c) {
+  BlockTime t = {0};
+  double waits_s = 0, products = 0;
+  double groups = b->mma_sync ? 1 : b->warps > 4 ? b->warps / 4.0 : 1;
+  share_out(b, groups, &c);
   bool first = true;
   for (int i = 0; i < b->phases.len; i++) {
     const MwPhase *p = &b->phases.data[i];
-    double s = phase_time(p, &c, groups, &t);
+    add_phase(&t, p, c.clock);
     if (p->producer) continue; // the consumers' waits account for it
+    double s = phase_time(p, &c, groups);
     t.alone += s;
     waits_s += p->barriers * c.barrier;
+    if (p->tensor > 0) products += s;
     if (p->store > 0) t.epilogue += s;
     if (p->ahead >= 0 && first) t.alone += c.latency;
     first &= p->ahead < 0;
+  }
+  // Teams take turns at the tensor cores; what each does beside them goes on at the same time.
+  if (k->teams > 1) {
+    t.alone = fmax(products, t.alone / k->teams) + c.latency;
+    waits_s /= k->teams;
   }
   double demand[6] = {t.unit[0], t.unit[1], t.unit[2], t.unit[3], (t.load + t.store) * c.per_byte};
   // Other blocks fill the waits at barriers only where they don't wait at their own.

@@ -50,6 +50,8 @@ typedef struct {
   double flops;
   double smem_bytes;
   double load, store; // bytes between the multiprocessor and L2, by sectors of 32
+  double bulk;        // of the stores, those that no thread carries out
+  bool by_parts;      // work goes on while parts of them are on their way
   double barriers;    // barriers and waits for others
   double round_trips; // to memory, each waited for before the next
   double drains;      // waits for an empty tensor pipe

@@ -10,10 +10,9 @@
 
 // Those of the final round first, other measured ones, what was given up early, then by the model;
 // what spills after what does not come on top of the model.
-static double key_of(const TnCandidate *c) {
-  if (c->final_us > 0) return c->final_us;
-  if (c->state == TN_MEASURED) return c->early ? 1e9 + c->median_us : 1e6 + c->median_us;
-  return c->model.us > 0 ? 1e12 + c->model.us : 1e15;
+static double key_of(const TnCandidate *c, int *class) {
+  *class = c->final_us > 0 ? 0 : c->state == TN_MEASURED ? 1 + c->early : c->model.us > 0 ? 3 : 4;
+  return *class == 0 ? c->final_us : *class < 3 ? c->median_us : c->model.us;
 }
 
 static bool ranks(const TnCandidate *c) {
@@ -22,7 +21,9 @@ static bool ranks(const TnCandidate *c) {
 
 static int by_key(const void *pa, const void *pb) {
   const TnCandidate *a = *(const TnCandidate *const *)pa, *b = *(const TnCandidate *const *)pb;
-  double x = key_of(a), y = key_of(b);
+  int class_a, class_b;
+  double x = key_of(a, &class_a), y = key_of(b, &class_b);
+  if (class_a != class_b) return class_a - class_b;
   return x < y ? -1 : x > y ? 1 : a->id - b->id;
 }
 
@@ -120,6 +121,10 @@ static void json_candidate(Buf *b, const TnCandidate *c) {
   if (c->state == TN_MEASURED)
     buf_printf(b, ", \"us\": %.6g, \"mean_us\": %.6g, \"min_us\": %.6g", c->median_us, c->mean_us,
                c->min_us);
+  if (c->early) buf_puts(b, ", \"early\": true");
+  if (c->final_us > 0)
+    buf_printf(b, ", \"final_us\": %.6g, \"final_lo\": %.6g, \"final_hi\": %.6g", c->final_us,
+               c->final_lo, c->final_hi);
   buf_putc(b, '}');
 }
 

@@ -30,6 +30,7 @@ static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *te
 
 // The compiler's command for a candidate, or its result where the cache of builds has it.
 static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
+  static const char *const flags[] = {"-Xptxas", "-v", NULL}; // says registers and spills
   TnProgram p = {0};
   Arena *a = arena_new();
   Buf text = {0};
@@ -42,6 +43,7 @@ static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
     source.build.len = text.len;
     source.build.arch = s->w->arch;
     source.build.kind = RT_SHARED;
+    source.build.flags = flags;
     r = rt_build_plan(s->space->arena, &source.build, &i->plan, why);
   }
   tn_program_close(&p);
@@ -83,6 +85,7 @@ static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
   bool good = r->end == TN_EXITED && r->code == 0;
   s->found->build_s += r->seconds;
   if (rt_build_done(a, &i->plan, good, &why) == RT_OK) {
+    tn_read_ptxas(buf_str(&r->said), &i->c->as);
     i->lib = i->plan.path;
     i->phase = TN_READY;
     return;
@@ -174,7 +177,6 @@ static void start_run(TnSearch *s) {
   s->running = next;
   s->started = false;
   next->phase = TN_RUNNING;
-  next->tries++;
   s->sent = clock_seconds();
   s->deadline = s->sent + SETUP_S;
 }
@@ -184,26 +186,31 @@ static void end_run(TnSearch *s) {
   s->running = NULL;
 }
 
-// An answer that ends the trial. A wrong result is believed of a runner that has had no other
-// candidate: an earlier one might have written into the inputs.
-static void answered(TnSearch *s, const TnMessage *m) {
-  TnItem *i = s->running;
+// What a runner says of a candidate beside times and hangs is believed of one that has had no
+// other: an earlier one might have written into the inputs, or broken the context.
+static bool try_afresh(TnSearch *s) {
+  if (!s->running || s->w->session.trials <= 1) return false;
+  s->running->phase = TN_READY;
   end_run(s);
-  bool lost = !strcmp(m->verb, "fault") || !strcmp(m->verb, "hung");
-  if (!strcmp(m->verb, "wrong") && s->w->session.trials > 1) {
-    tn_session_stop(&s->w->session, true, NULL);
-    i->phase = TN_READY;
-    return;
-  }
+  tn_session_stop(&s->w->session, true, NULL);
+  return true;
+}
+
+static void answered(TnSearch *s, const TnMessage *m) {
+  bool hung = !strcmp(m->verb, "hung"), lost = hung || !strcmp(m->verb, "fault");
+  TnItem *i = s->running;
+  if (!hung && strcmp(m->verb, "measured") && try_afresh(s)) return;
+  end_run(s);
   if (lost) tn_session_stop(&s->w->session, true, NULL);
   tn_decide(s, i, m, true);
 }
 
 static void runner_died(TnSearch *s) {
   Buf how = {0};
+  TnItem *i = s->running;
+  if (try_afresh(s)) return;
   tn_session_stop(&s->w->session, true, &how);
-  if (s->running) {
-    TnItem *i = s->running;
+  if (i) {
     end_run(s);
     const char *text = arena_printf(s->space->arena, "the runner ended: %s", buf_str(&how));
     decide_text(s, i, "fault", text, true);

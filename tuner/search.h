@@ -43,7 +43,6 @@ typedef struct {
   TnPhase phase;
   RtPlan plan;
   const char *lib; // NULL: not built in this run
-  int tries;
 } TnItem;
 
 typedef struct {
@@ -75,7 +74,7 @@ int tn_search(TnWorkshop *w, TnSpace *s, TnFound *out);
 bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
-bool tn_take_gpu(TnSearch *s); // false: another tuner has it, which is said once
+bool tn_take_gpu(TnSearch *s);      // false: another tuner has it, which is said once
 double tn_limit(const TnSearch *s); // seconds of one candidate, build or run
 
 /* item.c: results as they are kept */

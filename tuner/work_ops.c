@@ -71,11 +71,18 @@ static void wgmma(MwWalk *w, const Stmt *s) {
 
 /* ------------------------------------------------------------------ copies */
 
+// Each block of a cluster asks for its part, and all of them get it.
+static double receivers(MwWalk *w, const Stmt *s) {
+  return s->u.op.arg[op_arg(s->u.op.op, "blocks")].expr ? kernel_cluster(w->kernel) : 1;
+}
+
 static void bulk(MwWalk *w, const Stmt *s, bool load) {
   MwPhase *p = mw_phase(w);
   double n = bytes_of(w, region(s, load ? "dst" : "src")) * w->times * w->threads;
   if (load) p->load += n;
   else p->store += n;
+  if (!load) p->bulk += n;
+  if (load) n *= receivers(w, s);
   p->smem += n / SMEM_BYTES;
   p->smem_bytes += n;
 }
@@ -169,6 +176,7 @@ void mw_op(MwWalk *w, Stmt *s) {
   case OP_TMA_REDUCE:
   case OP_BULK_STORE:
   case OP_BULK_REDUCE: bulk(w, s, false); break;
+  case OP_BULK_WAIT: mw_phase(w)->by_parts |= integer(s, "pending") > 0; break;
   case OP_ASYNC_COMMIT: commit(w); break;
   case OP_ASYNC_WAIT: async_wait(w, s); break;
   case OP_MBAR_WAIT: mbar_wait(w, s); break;
