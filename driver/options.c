@@ -186,6 +186,13 @@ static void set_topk(Options *o, const char *v) { o->tune.topk = count("--topk",
 static void set_jobs(Options *o, const char *v) { o->tune.jobs = count("--jobs", v); }
 static void set_warmup(Options *o, const char *v) { o->tune.warmup = count("--warmup", v); }
 static void set_rep(Options *o, const char *v) { o->tune.rep = count("--rep", v); }
+
+static void set_finalists(Options *o, const char *v) {
+  o->tune.finalists = count("--finalists", v);
+  if (o->tune.finalists < 1 || o->tune.finalists > TN_MOST_FINALISTS)
+    opt_usage("--finalists wants 1 to %d, got '%s'", TN_MOST_FINALISTS, v);
+}
+
 static void set_tune_timeout(Options *o, const char *v) {
   o->tune.timeout = real("--tune-timeout", v);
 }

@@ -24,6 +24,7 @@ static const struct {
     {"--tune-timeout", IN(MODE_TUNE)},
     {"--warmup", IN(MODE_TUNE)},
     {"--rep", IN(MODE_TUNE)},
+    {"--finalists", IN(MODE_TUNE)},
     {"--sweep", IN(MODE_TUNE)},
     {"--save", IN(MODE_TUNE)},
     {"--report", IN(MODE_TUNE)},

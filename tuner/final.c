@@ -17,12 +17,12 @@ static int by_median(const void *pa, const void *pb) {
 
 static int choose(TnSearch *s, TnItem **out) {
   TnItem **all = NEWN(s->space->arena, TnItem *, s->n + 1);
-  int n = 0, chosen = 0;
+  int n = 0, chosen = 0, wanted = s->w->options->tune.finalists, most = wanted ? wanted : FINALISTS;
   for (int k = 0; k < s->n; k++)
     if (s->items[k].c->state == TN_MEASURED && !s->items[k].c->early) all[n++] = &s->items[k];
   qsort(all, (size_t)n, sizeof *all, by_median);
-  for (; chosen < n && chosen < FINALISTS; chosen++) {
-    if (all[chosen]->c->median_us > NEAR * all[0]->c->median_us) break;
+  for (; chosen < n && chosen < most; chosen++) {
+    if (!wanted && all[chosen]->c->median_us > NEAR * all[0]->c->median_us) break;
     out[chosen] = all[chosen];
   }
   return chosen;
@@ -173,7 +173,7 @@ static void choose_best(TnSearch *s) {
 }
 
 void tn_final(TnSearch *s) {
-  TnItem *list[FINALISTS], *all[FINALISTS];
+  TnItem *list[TN_MOST_FINALISTS], *all[TN_MOST_FINALISTS];
   int n = choose(s, list);
   TnHash key = final_key(list, n);
   Buf lines = {0};

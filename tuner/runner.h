@@ -64,7 +64,7 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
                    RtSamples *out, Buf *why);
 // The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
 TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
-enum { TN_MOST_KEPT = 16 };
+enum { TN_MOST_KEPT = TN_MOST_FINALISTS };
 
 /* busy.c */
 

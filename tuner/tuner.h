@@ -17,6 +17,8 @@ typedef VEC(EvBinding) TnBindings; // name -> text, as -p (or -f: a decimal numb
 
 /* ------------------------------------------------------------------ options */
 
+enum { TN_MOST_FINALISTS = 32 };
+
 typedef struct {
   // space.c
   TnBindings axes;     // --space NAME=V,V: values with commas between; given twice: both count
@@ -32,6 +34,7 @@ typedef struct {
   // build, run, cache, sweep, report
   int jobs;        // --jobs; 0: TLC_JOBS, else one a core
   double timeout;  // --tune-timeout, seconds a candidate; 0: as declared, else 100
+  int finalists;   // --finalists; 0: as many as are near the best, at most 10
   int warmup, rep; // --warmup, --rep; -1: as declared, else 25 and 100
   bool no_cache, clear_cache, strict;
   int64_t cache_limit; // bytes; 0: default
