@@ -44,6 +44,9 @@ while text.strip():
     one, end = json.JSONDecoder().raw_decode(text.lstrip())
     text = text.lstrip()[end:]
     states.append([c["state"] for c in one["candidates"]])
+    assert one["gpu"] == "Fake GPU" and one["reference_us"] == 95 and one["seconds"] > 0, one
+    best = one["candidates"][0]
+    assert one["best"] == best["id"] and best["final_lo"] < best["final_us"] < best["final_hi"], best
 assert states == [["measured"] * 3 + ["queued"] * 5] * 2, states
 END
 }
@@ -89,6 +92,16 @@ case_dirty_runner() { # a wrong result after other candidates is not believed, i
   FAKE_RUNNER="dirty:block_M=128,block_N=128,num_stages=3" tune || fail "$(cat "$D/err")"
   has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
   lacks "$D/out" 'wrong'
+}
+case_sick_runner() { # a fault, too: an earlier candidate may have broken the context
+  FAKE_RUNNER="sick:block_M=128,block_N=128,num_stages=3;sick:block_M=64" tune || fail "$(cat "$D/err")"
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
+  has "$D/out" '8 tried now, 0 from the cache; 0 failed'
+}
+case_finalists() { # as many as asked for, however slow; else those near the best
+  tune --finalists 3 && times "$D/log" '^keep' 3 || fail "$(cat "$D/err")"
+  SIZES="M=512,N=512,K=512" tune && times "$D/log" '^keep' $((3 + 7)) || fail "$(cat "$D/out")"
+  tune --finalists 33; same $? 2
 }
 case_nvcc_fails() {
   for what in crash:'signal 11' error:'exit status 2.*identifier "x" is undefined' disk:'No space left' \

@@ -19,6 +19,20 @@ static Sweep sweep_of(Arena *a, const Options *o) {
   return (Sweep){axis.name, axis.value};
 }
 
+static void print_json(const TnResult *r) {
+  const TnFound *f = &r->found;
+  Buf run = {0}, b = {0};
+  buf_puts(&run, ", \"gpu\": ");
+  rt_json_string(&run, r->gpu);
+  if (f->reference_us > 0) buf_printf(&run, ", \"reference_us\": %.6g", f->reference_us);
+  buf_printf(&run, ", \"best\": %d, \"seconds\": %.4g, \"build_s\": %.4g, \"run_s\": %.4g", f->best,
+             f->seconds, f->build_s, f->run_s);
+  tn_json(r->space, buf_str(&run), &b);
+  fputs(buf_str(&b), stdout);
+  buf_free(&b);
+  buf_free(&run);
+}
+
 static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept, TnResults *list) {
   Arena *a = w->arena;
   TnSpace *s = NEW(a, TnSpace);
@@ -28,10 +42,7 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
   if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(a, list, r); // a row of the sweep
   if (status) return status;
   if (w->options->json) {
-    Buf b = {0};
-    tn_json(s, &b);
-    fputs(buf_str(&b), stdout);
-    buf_free(&b);
+    print_json(&r);
   } else {
     tn_failures(s, stdout);
     tn_table(s, w->options->tune.topk > 0 ? w->options->tune.topk : SHOWN, stdout);

@@ -128,13 +128,13 @@ static void json_candidate(Buf *b, const TnCandidate *c) {
   buf_putc(b, '}');
 }
 
-void tn_json(const TnSpace *s, Buf *b) {
+void tn_json(const TnSpace *s, const char *run, Buf *b) {
   int *order = NEWN(s->arena, int, s->all.len + 1), n = tn_rank(s, order), written = 0;
   buf_puts(b, "{\"kernel\": ");
   rt_json_string(b, s->entry ? s->entry : "");
   buf_printf(b, ", \"arch\": \"%s\", ", s->target->name);
   json_bindings(b, "sizes", &s->sizes);
-  buf_puts(b, ", \"candidates\": [");
+  buf_printf(b, "%s, \"candidates\": [", run);
   for (int i = 0; i < n; i++) {
     buf_puts(b, written++ ? ",\n " : "\n ");
     json_candidate(b, &s->all.data[order[i]]);

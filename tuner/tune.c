@@ -39,7 +39,7 @@ static int nothing_left(const TnSpace *s) {
 
 static int print_json(const TnSpace *s) {
   Buf b = {0};
-  tn_json(s, &b);
+  tn_json(s, "", &b);
   fwrite(buf_str(&b), 1, b.len, stdout);
   buf_free(&b);
   return fflush(stdout) ? EXIT_MACHINE : EXIT_OK;

@@ -177,7 +177,8 @@ int tn_hints(void *ctx, const EvMatmul *m, EvHint *out, int most);
 // Indices of candidates that rank: measured ones by median, then by the model. Returns how many.
 int tn_rank(const TnSpace *s, int *order);
 void tn_table(const TnSpace *s, int most, FILE *to); // most 0: all
-void tn_json(const TnSpace *s, Buf *out);            // one object: ranked ones first, in order
+// One object: ranked ones first, in order. run: more members, each after a comma.
+void tn_json(const TnSpace *s, const char *run, Buf *out);
 void tn_failures(const TnSpace *s, FILE *to);        // counts by reason, with an example each
 
 /* tune.c: the mode; an exit status */
