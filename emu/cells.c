@@ -281,7 +281,10 @@ static void check_cell(Visit *v, int64_t i) {
   }
   against_before(v, c, i);
   against_write(v, c, i);
-  if (c->seen) against_seen(v, c, i);
+  uint8_t same = v->touch == TOUCH_READ     ? BEFORE_READ
+                 : v->touch == TOUCH_ATOMIC ? BEFORE_ATOMIC
+                                            : 0;
+  if (c->now & ~same) against_seen(v, c, i); // what is of one kind does not conflict
 }
 
 static int64_t range(const Visit *v, int64_t at, int count, int64_t *end) {

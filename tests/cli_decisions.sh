@@ -12,6 +12,8 @@ case_shared_memory_saved() { # what a kernel gives up whose tiles do not fit, un
   same "$(tight -p early=0,scale=1 -fpersistent)" "done without a producer: with "
   same "$(tight -p early=1,scale=0)" "done without a producer: with "
   same "$(tight -p early=1,scale=0 -fwarp-specialize)" "done without persistent blocks: with E520 "
+  "$TLC" --arch=sm_90a --remarks -p M=200 tests/cases/roles_two_loops.tl -o "$D/x.cu" 2>&1 |
+    grep -q 'As: a channel of 7 slots' || fail "the producer's ring leaves no room to the other loop's"
 }
 case_wgmma() { # of every type; of 32 bits only where both operands lie along K (PTX ISA, wgmma)
   for s in gemm gemm_bf16 gemm_int8 gemm_fp8; do

@@ -381,6 +381,19 @@ START_TEST(stores_from_below) {
 }
 END_TEST
 
+// Reads and updates of several threads: those of one kind are in no order, others need one.
+START_TEST(updates_and_reads) {
+#define ZERO INIT(1) " if tx == 0 { S[0] = int32(0) } sync_threads() "
+#define ADD "atomic(dst=S[0], value=int32(1), fn=0) "
+  clean(ONE, ZERO ADD ADD "sync_threads() n[0] = S[0]");
+  clean(ONE, ZERO "n[0] = S[0] n[0] = S[0] sync_threads() " ADD);
+  said(DIAG_EMU_RACE, ONE, ZERO ADD "n[0] = S[0]");
+  said(DIAG_EMU_RACE, ONE, ZERO "n[0] = S[0] " ADD);
+  said(DIAG_EMU_RACE, ONE, ZERO ADD "if tx == 0 { S[0] = int32(2) }");
+  said(DIAG_EMU_RACE, ONE, ZERO "n[0] = S[0] if tx == 0 { S[0] = int32(2) }");
+}
+END_TEST
+
 // Register pair r of lane l is row l / 4, columns 2 * (l % 4) of matrix r, or the transpose of it.
 START_TEST(stored_matrices) {
   for (int trans = 0; trans < 2; trans++) {
@@ -425,6 +438,7 @@ int main(void) {
                           boxes,
                           stored_boxes,
                           stores_from_below,
+                          updates_and_reads,
                           stored_matrices};
   return run_suite("sm90_rules", tests, LEN(tests));
 }
