@@ -162,8 +162,8 @@ void cg_refuse_maps(Cg *c, const Kernel *k) {
     for (int d = 0; d + 1 < b->ndim; d++) refuse_stride(c, b, d);
   }
   for (int i = 0; i < 3; i++) {
-    int64_t n;
-    if (k->cluster[i] <= 1 || (ex_const(k->grid[i], &n) && n % k->cluster[i] == 0)) continue;
+    if (k->cluster[i] <= 1) continue;
+    if (facts_divisor(facts_new(c->arena, c->p, k), k->grid[i]) % k->cluster[i] == 0) continue;
     cg_begin(c);
     cg_text(c, "if (");
     cg_expr(c, k->grid[i], P_PRODUCT);

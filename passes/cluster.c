@@ -1,7 +1,8 @@
 // Clusters: blocks whose tiles neighbour along one axis of the grid share what does not change
 // along it. Each loads its part of such a tile into the shared memory of all (multicast). A slot is
 // then free when the consumers of all blocks have released it, and what decides how often a slot is
-// taken must be the same for all.
+// taken must be the same for all. Where the blocks of an axis do not divide, the last cluster has
+// some without a tile, which load their parts all the same.
 // SPDX-License-Identifier: MIT
 #include "passes/pipeline.h"
 #include "passes/plan_internal.h"
@@ -14,6 +15,7 @@ typedef struct {
   Kernel *kernel;
   Subst lets; // every let of the kernel, by what it is of block indices and loop variables
   int blocks, axis;
+  bool ragged;     // the axis may not divide
   Var *rank;       // the block's number in its cluster, while an axis is looked at
   Expr *at;        // the index along the axis in terms of it
   const char *why; // why an axis is no good; NULL: it is
@@ -134,15 +136,32 @@ static bool check_path(Search *x, Stmt *s) {
   return found;
 }
 
-// Bytes an iteration saves along the axis; 0 with `why`.
+static Expr *groups_of(Arena *a, Expr *extent, int blocks) {
+  Expr *up = ex_add(a, extent, ex_index(a, blocks - 1));
+  return ex_floordiv(a, up, ex_index(a, blocks));
+}
+
+// Of what an iteration saves along the axis, what blocks without a tile leave: they cost more than
+// loads. Half where the extent is not known.
+static int64_t worth(const Search *x, int64_t bytes) {
+  int64_t n, all, left;
+  if (!x->ragged) return bytes;
+  if (!ex_const(x->kernel->grid[x->axis], &n)) return bytes / 2;
+  all = (n + x->blocks - 1) / x->blocks * x->blocks;
+  left = bytes - bytes * 8 * (all - n) / all;
+  return left > bytes / 64 ? left : (bytes + 63) / 64;
+}
+
+// What an iteration saves along the axis; 0 with `why`.
 static int64_t look(Search *x, int axis, bool mark) {
   Arena *a = x->c->arena;
   Kernel *k = x->kernel;
-  int64_t divisor = k->block[axis] ? facts_divisor(x->facts, k->grid[axis]) : 1;
+  int64_t extent, divisor = k->block[axis] ? facts_divisor(x->facts, k->grid[axis]) : 1;
   x->axis = axis;
   x->why = NULL;
-  if (divisor % x->blocks) {
-    x->why = arena_printf(a, "%s is not known to be a multiple", ir_expr_str(a, k->grid[axis]));
+  x->ragged = divisor % x->blocks != 0;
+  if (!k->block[axis] || (ex_const(k->grid[axis], &extent) && extent < x->blocks)) {
+    x->why = "it has too few blocks";
     return 0;
   }
   Var *group = var_new(a, "group", DT_INDEX, VAR_LOOP, k->span);
@@ -150,14 +169,14 @@ static int64_t look(Search *x, int axis, bool mark) {
   Expr *n = ex_index(a, x->blocks), *zero = ex_index(a, 0);
   x->at = ex_add(a, ex_mul(a, ex_var(a, group), n), ex_var(a, x->rank));
   int facts = facts_mark(x->facts);
-  facts_push_loop(x->facts, group, zero, ex_floordiv(a, k->grid[axis], n));
+  facts_push_loop(x->facts, group, zero, groups_of(a, k->grid[axis], x->blocks));
   facts_push_loop(x->facts, x->rank, zero, n);
   check_path(x, k->body);
   Count count = {x, mark, 0};
   if (!x->why) st_walk(k->body, count_loop, &count);
   if (!x->why && !count.bytes) x->why = "no tile for wgmma stays the same along it";
   facts_pop(x->facts, facts);
-  return count.bytes;
+  return worth(x, count.bytes);
 }
 
 void plan_cluster(PassCtx *c, Facts *f, Kernel *k) {
@@ -190,57 +209,63 @@ void plan_cluster(PassCtx *c, Facts *f, Kernel *k) {
   look(&x, axis, true);
   roles->cluster = (int)blocks;
   roles->axis = axis;
-  diag_remark(c->diags, k->span, "roles", "clusters of %d blocks along axis %c", roles->cluster,
-              "xyz"[axis]);
+  roles->ragged = x.ragged;
+  diag_remark(c->diags, k->span, "roles", "clusters of %d blocks along axis %c%s", roles->cluster,
+              "xyz"[axis], x.ragged ? ", the last perhaps with fewer tiles" : "");
 }
 
 /* the grid of clusters */
 
-Var *cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles) {
+Cluster cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles) {
   Arena *a = c->arena;
   int axis = roles->axis;
-  Expr *n = ex_index(a, roles->cluster), *zero = ex_index(a, 0), *extent = k->grid[axis];
+  Expr *n = ex_index(a, roles->cluster), *extent = k->grid[axis];
   Var *old = k->block[axis], *rank = var_new(a, "rank", DT_INDEX, VAR_LET, k->span);
   Var *group = var_new(a, arena_printf(a, "%s_group", old->name), DT_INDEX, VAR_BLOCK, old->span);
   Var *at = var_new(a, old->name, DT_INDEX, VAR_LET, old->span);
   group->axis = axis;
   k->block[axis] = group;
-  k->grid[axis] = ex_floordiv(a, extent, n);
+  k->grid[axis] = groups_of(a, extent, roles->cluster);
   Subst s = {.arena = a};
   subst_add(&s, old, ex_var(a, at));
   subst_stmt(&s, k->body);
   Stmt *out = st_block(a, k->span);
+  Cluster cluster = {.rank = rank};
   Expr *value = ex_add(a, ex_mul(a, ex_var(a, group), n), ex_var(a, rank));
+  if (roles->ragged) {
+    Var *place = var_new(a, arena_printf(a, "%s_place", old->name), DT_INDEX, VAR_LET, old->span);
+    st_add(a, out, st_let(a, place, value, k->span));
+    value = ex_bin(a, BIN_MIN, ex_var(a, place), ex_sub(a, extent, ex_index(a, 1)));
+    Expr *there = ex_lt(a, ex_var(a, place), extent);
+    k->body = cluster.present = st_if(a, there, walk_block(a, k->body), NULL, k->span);
+  }
   st_add(a, out, st_let(a, at, value, k->span));
-  Expr *low = ex_bin(a, BIN_LE, zero, ex_var(a, at)), *high = ex_lt(a, ex_var(a, at), extent);
-  st_add(a, out, st_assume(a, ex_and(a, low, high), k->span));
+  Expr *low = ex_bin(a, BIN_LE, ex_index(a, 0), ex_var(a, at));
+  st_add(a, out, st_assume(a, ex_and(a, low, ex_lt(a, ex_var(a, at), extent)), k->span));
   st_add(a, out, k->body);
   k->body = out;
   raster_kernel(k, c); // walks over clusters
-  return rank;
+  return cluster;
 }
 
 void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank) {
   Stmt *out = st_block(a, k->span);
   Expr *n = ex_index(a, blocks);
-  Var *old = k->block[0], *cta = var_new(a, "cta", DT_INDEX, VAR_BLOCK, k->span);
-  Var *cluster = var_new(a, old ? old->name : "cluster", DT_INDEX, VAR_LET, k->span);
-  Expr *extent = k->grid[0];
-  k->block[0] = cta;
-  k->grid[0] = ex_mul(a, extent, n);
   k->cluster[0] = blocks;
-  st_add(a, out, st_let(a, rank, ex_floormod(a, ex_var(a, cta), n), k->span));
-  st_add(a, out, st_let(a, cluster, ex_floordiv(a, ex_var(a, cta), n), k->span));
-  st_add(a, out, st_assume(a, ex_lt(a, ex_var(a, cluster), extent), k->span));
-  Subst s = {.arena = a};
-  if (old) subst_add(&s, old, ex_var(a, cluster));
-  if (k->workers) {
-    Var *clusters = var_new(a, "clusters", DT_INDEX, VAR_LET, k->span);
-    st_add(a, out, st_let(a, clusters, ex_floordiv(a, ex_var(a, k->workers), n), k->span));
-    st_add(a, out, st_assume(a, ex_lt(a, ex_index(a, 0), ex_var(a, clusters)), k->span));
-    subst_add(&s, k->workers, ex_var(a, clusters));
+  if (k->workers) { // they walk over blocks already
+    st_add(a, out, st_let(a, rank, ex_floormod(a, ex_var(a, k->block[0]), n), k->span));
+  } else {
+    Var *old = k->block[0], *cta = var_new(a, "cta", DT_INDEX, VAR_BLOCK, k->span);
+    Var *cluster = var_new(a, old ? old->name : "cluster", DT_INDEX, VAR_LET, k->span);
+    st_add(a, out, st_let(a, rank, ex_floormod(a, ex_var(a, cta), n), k->span));
+    st_add(a, out, st_let(a, cluster, ex_floordiv(a, ex_var(a, cta), n), k->span));
+    st_add(a, out, st_assume(a, ex_lt(a, ex_var(a, cluster), k->grid[0]), k->span));
+    Subst s = {.arena = a};
+    if (old) subst_add(&s, old, ex_var(a, cluster));
+    subst_stmt(&s, k->body);
+    k->block[0] = cta;
+    k->grid[0] = ex_mul(a, k->grid[0], n);
   }
-  subst_stmt(&s, k->body);
   st_add(a, out, k->body);
   k->body = out;
 }

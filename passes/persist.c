@@ -3,15 +3,16 @@
 // SPDX-License-Identifier: MIT
 #include "passes/pipeline.h"
 
-Tiles persist_open(Arena *a, Kernel *k) {
+Tiles persist_open(Arena *a, Kernel *k, int each) {
   Tiles t = {.total = ex_mul(a, ex_mul(a, k->grid[0], k->grid[1]), k->grid[2])};
+  t.each = ex_index(a, each);
   for (int i = 0; i < 3; i++) {
     t.block[i] = k->block[i];
     t.grid[i] = k->grid[i];
     k->block[i] = NULL;
     k->grid[i] = ex_index(a, 1);
   }
-  k->grid[0] = t.total;
+  k->grid[0] = ex_mul(a, t.total, t.each);
   k->block[0] = var_new(a, "worker", DT_INDEX, VAR_BLOCK, k->span);
   k->workers = var_new(a, "workers", DT_INDEX, VAR_WORKERS, k->span);
   return t;
@@ -64,6 +65,12 @@ static void order_teams(Arena *a, const Kernel *k, Var *round, Expr *more, Stmt 
     if (first < 0) first = i;
     last = i;
   }
+  const Stmt *only = first >= 0 && first == last ? body->u.block.data[first] : NULL;
+  if (only && only->kind == ST_IF && waits(only->u.branch.yes) && waits(only->u.branch.no)) {
+    order_teams(a, k, round, more, only->u.branch.yes);
+    order_teams(a, k, round, more, only->u.branch.no);
+    return;
+  }
   for (int i = 0; i < body->u.block.len; i++) {
     if (i == first) st_add(a, out, team_barrier(a, k, OP_BAR_SYNC, team, later, body->span));
     st_add(a, out, body->u.block.data[i]);
@@ -76,13 +83,17 @@ Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt 
   Span span = k->span;
   Expr *worker = ex_var(a, k->block[0]), *workers = ex_var(a, k->workers);
   Var *round = var_new(a, "round", DT_INDEX, VAR_LOOP, span);
-  Var *tile = var_new(a, "tile", DT_INDEX, VAR_LET, span);
+  Var *tile = var_new(a, "tile", DT_INDEX, VAR_LET, span), *place = tile;
   Stmt *in = st_block(a, span);
   Expr *at = ex_add(a, worker, ex_mul(a, ex_var(a, round), workers));
-  st_add(a, in, st_let(a, tile, at, span));
-  st_add(a, in, st_assume(a, ex_lt(a, ex_var(a, tile), t->total), span));
+  Expr *total = ex_mul(a, t->total, t->each);
+  if (!ex_is(t->each, 1)) place = var_new(a, "place", DT_INDEX, VAR_LET, span);
+  st_add(a, in, st_let(a, place, at, span));
+  st_add(a, in, st_assume(a, ex_lt(a, ex_var(a, place), total), span));
+  if (place != tile)
+    st_add(a, in, st_let(a, tile, ex_floordiv(a, ex_var(a, place), t->each), span));
   if (skip) {
-    order_teams(a, k, round, ex_lt(a, ex_add(a, ex_var(a, tile), workers), t->total), body);
+    order_teams(a, k, round, ex_lt(a, ex_add(a, ex_var(a, place), workers), total), body);
     Expr *turn = ex_floormod(a, ex_var(a, round), ex_index(a, k->teams));
     Expr *ours = ex_bin(a, BIN_EQ, turn, ex_var(a, k->team));
     body = st_if(a, ours, walk_block(a, body), walk_block(a, skip), span);
@@ -91,6 +102,6 @@ Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt 
   name_blocks(a, t, ex_var(a, tile), &s, in);
   subst_stmt(&s, body);
   st_add(a, in, body);
-  Expr *left = ex_sub(a, ex_add(a, ex_sub(a, t->total, worker), workers), ex_index(a, 1));
+  Expr *left = ex_sub(a, ex_add(a, ex_sub(a, total, worker), workers), ex_index(a, 1));
   return st_for(a, LOOP_SERIAL, round, ex_index(a, 0), ex_floordiv(a, left, workers), in, span);
 }

@@ -29,10 +29,17 @@ void pipeline_rings(PassCtx *c, Kernel *k);
 // The dimensions, of the tensor and of the tile, whose rows the blocks of a cluster share out;
 // false: there are none.
 bool cluster_rows(const Region *src, const Region *dst, int *src_dim, int *dst_dim);
-// The kernel's grid becomes one of clusters, in the order of T.use_swizzle; the result is the
-// block's number in its cluster, which cluster_close binds.
-Var *cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles);
-// The first axis of the grid, of whatever it counts now, becomes one of the clusters' blocks.
+
+typedef struct {
+  Var *rank;     // of the block in its cluster, which cluster_close binds; NULL: there are none
+  Stmt *present; // an if around all that blocks with a tile do; NULL: every block has one
+} Cluster;
+
+// The kernel's grid becomes one of clusters, in the order of T.use_swizzle. A block without a tile
+// has the indices of the last one.
+Cluster cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles);
+// The first axis of the grid, of whatever it counts now, becomes one of blocks: those of a cluster
+// stand one after the other.
 void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank);
 
 /* fold_clear.c */
@@ -60,12 +67,15 @@ Stmt *overlap_loop(PassCtx *c, const Kernel *k, Stmt *loop, const OverlapTurn *t
 typedef struct {
   Var *block[3];
   Expr *grid[3], *total;
+  Expr *each; // workers that have a tile of the former grid together, one after the other
 } Tiles;
 
-// The kernel becomes one of workers; its former grid and block indices are the result's.
-Tiles persist_open(Arena *a, Kernel *k);
-// body for every former block that is this worker's: tile = worker, worker + workers, ... In a
-// kernel of teams each has a turn, and `skip` is for the others' tiles; else it is NULL.
+// The kernel becomes one of workers, `each` to a tile; its former grid and block indices are the
+// result's.
+Tiles persist_open(Arena *a, Kernel *k, int each);
+// body for every former block that is this worker's: tile = worker, worker + workers, ..., in units
+// of `each`. In a kernel of teams each has a turn, and `skip` is for the others' tiles; else it is
+// NULL.
 Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt *skip);
 
 #endif

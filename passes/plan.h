@@ -37,7 +37,7 @@ typedef struct {
 } PlanGemm;
 
 typedef struct {
-  int swizzle; // XOR swizzle over rows of 128, 64 or 32 bytes; 0: none
+  int swizzle;       // XOR swizzle over rows of 128, 64 or 32 bytes; 0: none
   int ring;          // versions that pipelined loops keep (the leading dimension); 0: no ring
   bool gemm_operand; // read by ldmatrix or as an mma operand
 } PlanBuffer;
@@ -73,6 +73,7 @@ typedef struct {
   int producer_regs, consumer_regs;
   int teams;         // of consumers, which take turns at tiles; 1: all work on one
   int cluster, axis; // blocks of a cluster along this axis of the grid; 0: none
+  bool ragged;       // the last cluster may have blocks without a tile
 } PlanRoles;
 
 typedef struct Plan Plan; // PassCtx.plan
@@ -85,7 +86,7 @@ bool plan_async(const Plan *p, const Stmt *s); // is it a copy or gather that th
 // never NULL for a gemm that check passed
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
-PlanLoop *plan_loop(const Plan *p, const Stmt *s); // NULL: no loop, or not planned
+PlanLoop *plan_loop(const Plan *p, const Stmt *s);         // NULL: no loop, or not planned
 // The block whose copies a pipelined loop may run ahead: its body or, where that is one condition
 // behind lets, what the condition lets through; *cond: the condition, or NULL.
 Stmt **plan_loop_body(Stmt *loop, Expr **cond);

@@ -23,14 +23,18 @@ typedef struct {
   Turn consumer, producer;
 } Channel;
 
+// Who takes the turns of a tile: the producer; consumers whose tile is another team's, or not
+// there.
+typedef enum { FILLS, SKIPS, DRAINS } Slice;
+
 typedef struct {
   PassCtx *c;
   Arena *a;
   const Program *program;
   Kernel *kernel;
-  Var *rank; // of the block in its cluster; NULL: there are none
+  Cluster own; // block in its cluster
   int cluster;
-  bool skips; // the slice at hand is a consumer's, of a tile that is another team's
+  Slice slice; // at hand
   VEC(Channel *) channels;
 } Roles;
 
@@ -162,7 +166,7 @@ static Expr *take_part(Roles *r, int parts, Region *src, Region *dst) {
   if (!parts) return NULL;
   if (!cluster_rows(src, dst, &from, &to)) die("roles: a tile without parts");
   Expr *rows = ex_floordiv(r->a, dst->extent[to], num(r, parts));
-  Expr *first = ex_mul(r->a, ex_var(r->a, r->rank), rows);
+  Expr *first = ex_mul(r->a, ex_var(r->a, r->own.rank), rows);
   src->min[from] = ex_add(r->a, src->min[from], first);
   dst->min[to] = ex_add(r->a, dst->min[to], first);
   src->extent[from] = dst->extent[to] = rows;
@@ -211,6 +215,21 @@ static void add_lets(Roles *r, const Stmt *body, Stmt *out) {
     if (body->u.block.data[i]->kind == ST_LET) st_add(r->a, out, body->u.block.data[i]);
 }
 
+static Stmt *await(Roles *r, const Channel *ch, Span span) {
+  const Turn *t = &ch->consumer;
+  return st_op(r->a, OP_MBAR_WAIT, span, barrier(r, ch->full, slot(r, t)), value(r, t->phase));
+}
+
+static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out);
+
+// A block without a tile lets go what comes: others load to it, and wait for it.
+static void drain(Roles *r, const Channel *ch, Stmt *out) {
+  take_slot(r, &ch->consumer, ch->depth, out, ch->loop->span);
+  st_add(r->a, out, await(r, ch, ch->loop->span));
+  release(r, ch, slot(r, &ch->consumer), out);
+  advance(r, ch, &ch->consumer, out);
+}
+
 // The lets of an iteration, then its channels in the order of their first copies.
 static Stmt *produce_body(Roles *r, Stmt *loop) {
   Expr *cond;
@@ -221,7 +240,8 @@ static Stmt *produce_body(Roles *r, Stmt *loop) {
     int ch = channel_of(r, body->u.block.data[i]);
     if (!ch || done[ch - 1]) continue;
     done[ch - 1] = true;
-    fill(r, channel(r, loop, ch - 1), body, out);
+    if (r->slice == DRAINS) drain(r, channel(r, loop, ch - 1), out);
+    else fill(r, channel(r, loop, ch - 1), body, out);
   }
   if (!cond) return out;
   Stmt *all = st_block(r->a, body->span);
@@ -250,17 +270,18 @@ static Stmt *skip_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
 static Stmt *produce_loop(Roles *r, Stmt *s) {
   PlanLoop *plan = plan_loop(r->c->plan, s);
   bool own = plan && plan->channels;
-  if (own && r->skips) return skip_loop(r, s, plan);
+  if (own && r->slice == SKIPS) return skip_loop(r, s, plan);
   Stmt *body = own ? produce_body(r, s) : produce(r, s->u.loop.body);
   if (!body) return NULL;
   return st_for(r->a, LOOP_SERIAL, s->u.loop.var[0], s->u.loop.min[0], s->u.loop.extent[0],
                 walk_block(r->a, body), s->span);
 }
 
-// What of a statement the producer does; NULL: nothing. Shares lets and variables with the
+// What of a statement the slice at hand does; NULL: nothing. Shares lets and variables with the
 // original: the caller clones.
 static Stmt *produce(Roles *r, Stmt *s) {
   if (!s) return NULL;
+  if (s == r->own.present) return produce(r, s->u.branch.yes);
   if (s->kind == ST_FOR && s->u.loop.nvars == 1) return produce_loop(r, s);
   if (s->kind == ST_IF) {
     Stmt *yes = produce(r, s->u.branch.yes), *no = produce(r, s->u.branch.no);
@@ -305,6 +326,12 @@ static Stmt *without_unused_lets(Roles *r, Stmt *s) {
     if (!d.unused.len) return s;
     s = walk_block(r->a, st_rewrite(r->a, s, drop_let, &d));
   }
+}
+
+static Stmt *slice_of(Roles *r, Slice slice, Stmt *s) {
+  r->slice = slice;
+  Stmt *out = walk_block(r->a, produce(r, s));
+  return walk_clone(r->a, without_unused_lets(r, out), r->c->plan);
 }
 
 /* ------------------------------------------------------------------ the consumers */
@@ -371,10 +398,7 @@ static void consume_loop(Roles *r, Stmt *loop, const PlanLoop *plan) {
     Stmt *s = old->u.block.data[i];
     for (int c = 0; c < plan->channels; c++) {
       const Channel *ch = channel(r, loop, c);
-      if (plan->channel[c].first == i)
-        st_add(r->a, body,
-               st_op(r->a, OP_MBAR_WAIT, s->span, barrier(r, ch->full, slot(r, &ch->consumer)),
-                     value(r, ch->consumer.phase)));
+      if (plan->channel[c].first == i) st_add(r->a, body, await(r, ch, s->span));
     }
     if (!channel_of(r, s)) st_add(r->a, body, s);
     for (int c = 0; c < plan->channels; c++) {
@@ -468,7 +492,7 @@ static void init_barriers(Roles *r, Stmt *out) {
   Expr *first = ex_bin(a, BIN_EQ, ex_var(a, k->thread), num(r, 0));
   st_add(a, out, st_if(a, first, init, NULL, k->span));
   st_add(a, out, st_op(a, OP_SYNC, k->span));
-  if (r->rank) sync_cluster(r, out);
+  if (r->own.rank) sync_cluster(r, out);
 }
 
 static void split(Roles *r, const PlanRoles *plan) {
@@ -478,11 +502,11 @@ static void split(Roles *r, const PlanRoles *plan) {
   Expr *thread = ex_var(a, k->thread), *threads = num(r, k->threads);
   int consumers_all = k->threads * plan->teams;
   Stmt *producer = st_block(a, span), *elected = st_block(a, span), *consumers = st_block(a, span);
-  Stmt *slice = walk_clone(a, without_unused_lets(r, produce(r, k->body)), r->c->plan);
-  Stmt *skip = NULL;
+  Stmt *slice = slice_of(r, FILLS, k->body), *skip = NULL;
+  if (r->own.present)
+    r->own.present->u.branch.no = slice_of(r, DRAINS, r->own.present->u.branch.yes);
   if (plan->teams > 1) {
-    r->skips = true;
-    skip = walk_clone(a, without_unused_lets(r, walk_block(a, produce(r, k->body))), r->c->plan);
+    skip = slice_of(r, SKIPS, k->body);
     k->teams = plan->teams;
     k->team = var_new(a, "team", DT_INDEX, VAR_TEAM, span);
     diag_remark(r->c->diags, span, "roles", "%d teams of %d threads take turns at tiles", k->teams,
@@ -494,7 +518,7 @@ static void split(Roles *r, const PlanRoles *plan) {
     start(r, &r->channels.data[i]->consumer, consumers, span);
   }
   if (thrift_persistent(r->c, r->program, k)) {
-    Tiles tiles = persist_open(r->a, k);
+    Tiles tiles = persist_open(r->a, k, r->own.rank ? r->cluster : 1);
     slice = persist_tiles(r->a, k, &tiles, slice, NULL);
     k->body = persist_tiles(r->a, k, &tiles, k->body, skip);
     diag_remark(r->c->diags, span, "roles", "persistent: each block walks over several tiles");
@@ -514,11 +538,11 @@ static void split(Roles *r, const PlanRoles *plan) {
   init_barriers(r, body);
   st_add(a, body, st_roles(a, ex_lt(a, thread, threads), consumers, producer, span));
   k->body = body;
-  if (r->rank) {
+  if (r->own.rank) {
     // No block ends while others load to its tiles or arrive at its barriers.
     st_add(a, body, st_op(a, OP_SYNC_WARP, span));
     sync_cluster(r, body);
-    cluster_close(a, k, r->cluster, r->rank);
+    cluster_close(a, k, r->cluster, r->own.rank);
   }
   k->launch_threads = consumers_all + 128;
   k->min_blocks = 1;
@@ -534,7 +558,7 @@ void pass_roles(Program *p, PassCtx *c) {
     r.kernel->body = roles_store(c, r.kernel->body);
     if (!plan) continue;
     r.cluster = plan->cluster;
-    if (r.cluster) r.rank = cluster_open(c, r.kernel, plan);
+    if (r.cluster) r.own = cluster_open(c, r.kernel, plan);
     st_walk(r.kernel->body, find_channels, &r);
     add_rings(&r);
     split(&r, plan);
