@@ -568,34 +568,6 @@ case_hints() { # T.Kernel(NAME=VALUE) is -fNAME=VALUE for that kernel, and the f
   "$TLC" "$D/gemm_nt.tl" -o - | grep -q '__launch_bounds__(256, 2)' || fail "T.Kernel(min_blocks=2)"
   "$TLC" "$D/gemm_nt.tl" -fmin-blocks=0 -o - | grep -q '__launch_bounds__(256)' || fail "-fmin-blocks does not win"
 }
-case_clusters() { # what is shared along which axis, and why not
-  says() {
-    "$TLC" "$1" --arch=sm_90a --remarks "${@:3}" -o "$D/x.cu" 2>&1 | grep -q "$2" || fail "$* does not say: $2"
-  }
-  c=tests/cases/cluster.tl
-  says $c 'of 2 blocks along axis z' -fcluster=2 -p batch=2,M=64,N=64,K=64
-  says $c 'no clusters: axis x: no tile for wgmma' -fcluster=4 -p batch=1,M=64,N=200,K=40,plain=1
-  says $c 'along axis z, the last perhaps with fewer tiles' -fcluster=2 -p batch=3,M=64,N=64,K=40
-  says $c 'axis x: it has too few blocks; y: .*; z: it has too few' -fcluster=4 -p batch=3,M=64,N=64,K=40
-  says $c 'axis x: the bounds of a loop differ' -fcluster=2 -p batch=1,M=64,N=128,K=40,bounds=1
-  says $c 'they have 2, 4 or 8' -fcluster=3 -p batch=3,M=72,N=64,K=40
-  says samples/gemm_nt.tl 'of 2 blocks along axis y' -fcluster=2
-  grep -q 'tlc_tma_multicast_2d(' "$D/x.cu" || fail "no multicast"
-  says samples/gemm_nt.tl 'blocks loads a part of B_shared' -fcluster=4
-  grep -q '^  cluster.val.clusterDim.x = 4;' <(sed 's/^ */  /' "$D/x.cu") || fail "no cluster of 4 is launched"
-  # Of the larger operand's tiles, unless too many blocks were without one.
-  tiles() { says samples/gemm_nt.tl "$1" -fcluster=2 -p K=256,thread_num=128,block_M="$2",block_N="$3",M="$4",N="$5"; }
-  tiles 'of 2 blocks along axis y$' 128 192 8192 8192
-  tiles 'of 2 blocks along axis x$' 192 128 8192 8192
-  tiles 'of 2 blocks along axis y, the last' 64 192 4160 4096
-  tiles 'of 2 blocks along axis x$' 128 192 384 384
-  [ "$(grep -c 'tlc_bar_arrive<' "$D/x.cu")" = 1 ] || fail "how often the teams take turns"
-  tiles 'of 2 blocks along axis x, the last' 192 128 192 384
-  [ "$(grep -c 'tlc_bar_arrive<' "$D/x.cu")" = 2 ] || fail "teams take turns only behind a tile that is there"
-  says samples/flash_attention.tl 'no clusters: axis x: no tile .*y: the bounds of a loop' -fcluster=2 -p causal=True
-  says samples/flash_attention.tl 'blocks loads a part of V_shared' -fcluster=2
-  says samples/softmax.tl 'no clusters: no producer' -fcluster=2
-}
 
 . tests/cli_decisions.sh
 
