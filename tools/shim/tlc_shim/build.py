@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from . import launch, nested, settings
 from .values import Unsayable, text
@@ -17,6 +18,10 @@ HOST = ("host_types.h", "host.h", "host_ops.h", "host_warp.h")
 
 class Refused(RuntimeError):
     """tlc said no; the text is its diagnostics."""
+
+
+class CudaError(RuntimeError):
+    """nvcc said no to what tlc emitted."""
 
 
 def bindings(origin, sizes):
@@ -63,18 +68,24 @@ def publish(temporary, path):
     return path
 
 
-def compile_cuda(cu, arch):
+def find_nvcc():
     nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.access(nvcc, os.X_OK):
         raise settings.Missing("no nvcc: set NVCC to it")
+    return nvcc
+
+
+def compile_cuda(cu, arch):
     major, minor = settings.capability()
     code = "90a" if arch == "sm_90a" else f"{major}{minor}"
-    command = [nvcc, "-std=c++17", "-O3", "-gencode", f"arch=compute_{code},code=sm_{code}", "-shared", "-Xcompiler",
-               "-fPIC"]
-    so = os.path.join(settings.work(), digest(read(cu), *command) + ".so")
+    options = ["-std=c++17", "-O3", "-gencode", f"arch=compute_{code},code=sm_{code}", "-shared", "-cudart", "shared",
+               "-Xcompiler", "-fPIC"]   # torch has loaded the runtime: a static copy costs 1 MB a kernel
+    so = os.path.join(settings.work(), digest(read(cu), *options) + ".so")
     if not os.path.exists(so):
+        nvcc = find_nvcc()
+        libraries = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "lib64")
         temporary = f"{so}.{os.getpid()}"
-        run([*command, "-o", temporary, cu], RuntimeError)
+        run([nvcc, *options, "-Xlinker", f"-rpath={libraries}", "-o", temporary, cu], CudaError)
         publish(temporary, so)
     return so
 
@@ -98,31 +109,48 @@ def compile_host(cu):
     return so
 
 
+def translate(args, source, stem, arch):
+    """tlc's two files for this target: the CUDA text and the manifest."""
+    args = [source, *args, "--arch", arch]
+    folder = os.path.join(settings.work(), digest(read(source), *args, os.getpid()))
+    os.makedirs(folder, exist_ok=True)
+    cu, manifest = os.path.join(folder, f"{stem}.cu"), os.path.join(folder, f"{stem}.json")
+    run([settings.tlc(), *args, "-o", cu, "--manifest", manifest], Refused)
+    return cu, manifest
+
+
 class Built:
     """One compiled kernel: its manifest and its functions."""
 
     def __init__(self, origin, sizes, options):
-        self.origin = origin
+        self.origin, self.options, self.library = origin, options, None
         source, entry = nested.source(origin)
-        arch = settings.arch()
         # A name of its own: a function may be called double, or main.
-        args = [source, "--entry", entry, "--name", f"shim_{entry}", *bindings(origin, sizes), "--arch", arch, "-I", os.path.dirname(origin.file)]
-        folder = os.path.join(settings.work(), digest(read(source), *args, os.getpid()))
-        os.makedirs(folder, exist_ok=True)
-        cu, manifest = os.path.join(folder, f"{entry}.cu"), os.path.join(folder, f"{entry}.json")
-        run([settings.tlc(), *args, "-o", cu, "--manifest", manifest], Refused)
+        args = ["--entry", entry, "--name", f"shim_{entry}", *bindings(origin, sizes), "-I", os.path.dirname(origin.file)]
+        error = None
+        for self.arch in settings.arches():
+            try:
+                self.cu, manifest = translate(args, source, entry, self.arch)
+                break
+            except Refused as e:
+                error = error or e
+        else:
+            raise error
+        if error:
+            print(f"shim: {entry}: {settings.arches()[0]} refuses it, so {self.arch}: {error}", file=sys.stderr)
         with open(manifest, encoding="utf-8") as f:
             self.manifest = json.load(f)["kernels"][0]
-        self.params, self.cu, self.arch, self.options = self.manifest["params"], cu, arch, options
-        self.library = None
+        self.params = self.manifest["params"]
 
     def source(self):
         return read(self.cu).decode()
 
+    def compile(self):
+        return compile_host(self.cu) if settings.device() == "cpu" else compile_cuda(self.cu, self.arch)
+
     def load(self):
         if self.library is None:
-            so = compile_host(self.cu) if settings.device() == "cpu" else compile_cuda(self.cu, self.arch)
-            self.library = ctypes.CDLL(so)
+            self.library = ctypes.CDLL(self.compile())
         return self.library
 
     def launch(self, values):

@@ -29,6 +29,9 @@ def install():
     torch._tlc_cpu_mode.__enter__()
     torch.set_default_device(None)
 
+    generator = torch.Generator
+    torch.Generator = lambda device="cpu": generator(place(device))
+
     class Event:
         def __init__(self, *_, **__):
             pass
@@ -46,6 +49,7 @@ def install():
     cuda.device_count = lambda: 1
     cuda.current_device = lambda: 0
     cuda.get_device_capability = lambda *_: settings.capability()
-    cuda.synchronize = cuda.empty_cache = cuda.init = cuda.set_device = lambda *_, **__: None
+    for name in ("synchronize", "empty_cache", "init", "set_device"):   # one each: torch.compile knows them by identity
+        setattr(cuda, name, lambda *_, **__: None)
     cuda.get_device_name = lambda *_: "cpu"
     cuda.Event = Event

@@ -24,8 +24,8 @@ PACKAGES = ON_TORCH | {
 
 def mode():
     value = os.environ.get("TLC_SHIM", "compile")
-    if value not in ("record", "compile"):
-        raise SystemExit(f"TLC_SHIM is '{value}'; it takes record or compile")
+    if value not in ("record", "build", "compile"):
+        raise SystemExit(f"TLC_SHIM is '{value}'; it takes record, build or compile")
     return value
 
 
@@ -71,7 +71,7 @@ class Fallback(importlib.abc.MetaPathFinder):
             return _opaque_spec(name)
         if top == "tvm":
             return _opaque_spec(name)
-        if mode() != "record" and not fakes_forced():
+        if mode() == "compile" and not fakes_forced():
             return None
         if top == "torch":
             return _fake_spec(name) if name == top else _opaque_spec(name)

@@ -57,7 +57,9 @@ class Kernel:
             declared = trace(eager, origin.args, self.sizes)[3]
             self.declared = [(n, s) for n, s in declared.items() if n in self.run_time_names()]
         record.note(origin, self.sizes)
-        if not settings.recording():
+        if settings.building():
+            self.built().compile()
+        elif not settings.recording():
             self.built()
 
     def built(self):

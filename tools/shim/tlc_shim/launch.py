@@ -12,7 +12,7 @@ SCALARS = {"bool": ctypes.c_bool, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_u
 
 # What a tensor of another type may stand for: same bytes, another name.
 SAME_BYTES = {"tfloat32": {"float32"}, "int4": {"int8", "uint8"}, "uint4": {"uint8", "int8"}, "bool": {"uint8"},
-              "float8_e4m3": {"float8_e4m3fn"}, "handle": {"int64", "uint64"}, "uint8": {"bool"}}
+              "float8_e4m3": {"float8_e4m3fn"}, "float4_e2m1fn": {"float4_e2m1fn_x2", "int8", "uint8"}, "handle": {"int64", "uint64"}, "uint8": {"bool"}}
 
 
 def is_tensor(v):

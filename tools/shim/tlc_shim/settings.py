@@ -15,7 +15,12 @@ class Missing(RuntimeError):
 
 
 def recording():
-    return mode() == "record"
+    """Whether no kernel runs: TLC_SHIM=record, and TLC_SHIM=build, which compiles them as well."""
+    return mode() != "compile"
+
+
+def building():
+    return mode() == "build"
 
 
 def tlc():
@@ -56,6 +61,12 @@ def arch():
     if cc == (9, 0):
         return "sm_90a"
     return {(8, 0): "sm_80", (8, 6): "sm_86", (8, 7): "sm_87", (8, 9): "sm_89"}.get(cc, "sm_80")
+
+
+def arches():
+    """What to try in turn: on an sm_90a GPU sm_80's text too, which it runs, unless TLC_ARCH says which."""
+    first = arch()
+    return [first, "sm_80"] if first == "sm_90a" and not os.environ.get("TLC_ARCH") else [first]
 
 
 def work():
