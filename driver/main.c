@@ -3,6 +3,7 @@
 #include "driver/driver.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +11,15 @@ static bool use_color(const char *when) {
   return !strcmp(when, "always") || (!strcmp(when, "auto") && isatty(STDERR_FILENO));
 }
 
+// Arenas come and go with the passes: what one gives back the next one asks for.
+static void keep_memory(void) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 25);
+  mallopt(M_TRIM_THRESHOLD, 1 << 28);
+  mallopt(M_TOP_PAD, 1 << 20);
+}
+
 int main(int argc, char **argv) {
+  keep_memory();
   Arena *arena = arena_new();
   Options o = {.arena = arena};
   int status = opt_parse(&o, argc, argv);
@@ -30,7 +39,7 @@ int main(int argc, char **argv) {
       fprintf(stderr, "tlc: cannot read %s: %s\n", o.input, strerror(errno));
       status = EXIT_USAGE;
     } else if (!o.tune.tuned || !(status = tn_use(&o, &j))) {
-      status = o.mode == MODE_RUN     ? drv_run(&j, &o)
+      status = o.mode == MODE_RUN       ? drv_run(&j, &o)
                : o.mode == MODE_BENCH   ? drv_bench(&j, &o)
                : o.mode == MODE_CONFIGS ? drv_configs(&j, &o)
                                         : drv_emit(&j, &o);

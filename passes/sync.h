@@ -109,6 +109,8 @@ typedef struct {
   State *collect; // when set: accesses go here and are not checked
   Shape *shapes[SYNC_BUCKETS];
   Overlap *overlaps[SYNC_BUCKETS];
+  void *scratch; // of sync_enum.c
+  size_t scratch_bytes;
   bool waits;               // the kernel waits at mbarriers
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk

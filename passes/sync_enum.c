@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
+#include <string.h>
+
 enum { ENUM_LIMIT = 1 << 17 };
 
 typedef struct {
@@ -57,17 +59,17 @@ static void enumerate(Run *r, int depth) {
   }
 }
 
-// Is it small enough, its ranges known?
-static bool feasible(const Sync *s, const Pending *acc, const Shape *p) {
+// How many accesses it is by all threads; 0: too many, or not known.
+static int64_t feasible(const Sync *s, const Pending *acc, const Shape *p) {
   int64_t n = s->kernel->threads, min, extent;
   int used = 1;
   for (int i = 0; i < acc->at.privates.len; i++) {
     const Private *v = &acc->at.privates.data[i];
     if (!counts(p, v)) continue;
-    if (++used > 15 || !ex_const(v->min, &min) || !ex_const(v->extent, &extent)) return false;
-    if (__builtin_mul_overflow(n, extent, &n)) return false;
+    if (++used > 15 || !ex_const(v->min, &min) || !ex_const(v->extent, &extent)) return 0;
+    if (__builtin_mul_overflow(n, extent, &n)) return 0;
   }
-  return n <= ENUM_LIMIT;
+  return n <= ENUM_LIMIT ? n : 0;
 }
 
 static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest, int threads) {
@@ -121,10 +123,12 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
   Shape *p = NEW(s->a, Shape);
   *p = (Shape){.acc = acc, .rest = rest, .threads = threads, .next = *bucket};
   *bucket = p;
-  p->exact = feasible(s, acc, p);
-  if (!p->exact) return p;
-  Run *r = NEW(s->a, Run);
-  *r = (Run){.s = s, .acc = acc, .shape = p};
+  int64_t n = feasible(s, acc, p);
+  p->exact = n > 0;
+  if (!n) return p;
+  n = n / s->kernel->threads * threads;
+  vec_reserve(s->a, (void **)&p->hits.data, &p->hits.cap, (int)n, sizeof *p->hits.data);
+  Run of = {.s = s, .acc = acc, .shape = p}, *r = &of;
   r->tape.arena = s->a;
   r->tape.var[r->tape.nvars++] = thread;
   for (int i = 0; i < acc->at.privates.len; i++) // those at most in guards: taken to pass
@@ -141,6 +145,15 @@ const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thre
   return p;
 }
 
+// Memory until the next call.
+static void *scratch(Sync *s, size_t bytes) {
+  if (bytes > s->scratch_bytes) {
+    s->scratch_bytes = bytes * 2;
+    s->scratch = arena_alloc(s->a, s->scratch_bytes);
+  }
+  return s->scratch;
+}
+
 static int64_t gcd(int64_t x, int64_t y) { return y ? gcd(y, x % y) : x; }
 static int64_t mag(int64_t x) { return x < 0 ? -x : x; }
 
@@ -151,7 +164,7 @@ static bool overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool
   int64_t unit = gcd(gcd(dt_bits(x->acc->buf->dtype), dt_bits(y->acc->buf->dtype)), mag(shift));
   int64_t n = (x->hi - x->lo) / unit;
   if (unit < 4 || n > MAP_LIMIT) return true;
-  int16_t *owner = NEWN(s->a, int16_t, n);
+  int16_t *owner = scratch(s, (size_t)n * sizeof *owner);
   for (int64_t i = 0; i < n; i++) owner[i] = NONE;
   for (int i = 0; i < x->hits.len; i++) {
     const Hit *h = &x->hits.data[i];
@@ -193,7 +206,8 @@ bool sync_repeats(Sync *s, const Pending *b) {
   }
   int64_t width = dt_bits(b->buf->dtype) * b->count, n = (p->hi - p->lo) / 4 + 1;
   if (n > 1 << 22) return true;
-  bool *seen = NEWN(s->a, bool, n);
+  bool *seen = scratch(s, (size_t)n * sizeof *seen);
+  memset(seen, 0, (size_t)n * sizeof *seen);
   for (int i = 0; i < p->hits.len; i++) {
     int64_t at = (p->hits.data[i].from - p->lo) / 4;
     for (int64_t u = 0; u < width / 4; u++) {
