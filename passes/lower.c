@@ -364,7 +364,7 @@ static void lower_kernel(Program *p, PassCtx *c, Kernel *k, const Lower *globals
   l.prologue = st_block(c->arena, k->span);
   lower_proxy_scan(&l, k->body);
   lower_stmt(&l, k->body, body);
-  k->body = framed(&l, body);
+  k->body = lower_fetch_maps(&l, framed(&l, body));
   k->level = LEVEL_THREAD;
   views_replace(c, k);
 }

@@ -167,6 +167,9 @@ bool lower_issue(Lower *l, const GatherLoop *g, Stmt *out); // one cp.async for 
 
 void lower_tile_load(Lower *l, Stmt *s, Stmt *out);
 void lower_tile_store(Lower *l, Stmt *s, Stmt *out);
+// The kernel's body behind thread 0's fetching of all maps: the first copies need not wait for
+// them.
+Stmt *lower_fetch_maps(Lower *l, Stmt *body);
 
 /* lower_proxy.c */
 

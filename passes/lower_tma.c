@@ -28,6 +28,12 @@ static bool same_map(const Buffer *x, const TensorMap *m) {
   return true;
 }
 
+// Bytes of a tensor that L2 fetches together.
+static int promotion(const Lower *l) {
+  int64_t n = pass_flag(l->c, l->kernel, "l2-fetch", 128);
+  return n == 0 || n == 64 || n == 256 ? (int)n : 128;
+}
+
 // The kernel's map of the tensor with this box; made when it is new.
 static Buffer *map_of(Boxes *t) {
   Lower *l = t->l;
@@ -35,7 +41,8 @@ static Buffer *map_of(Boxes *t) {
   const Buffer *b = t->tensor;
   const Layout *lay = t->tile->layout;
   TensorMap *m = NEW(a, TensorMap);
-  *m = (TensorMap){.of = t->in->buf, .swizzle = lay->swizzle ? 16 << lay->swizzle : 0, .l2 = 128};
+  *m = (TensorMap){
+      .of = t->in->buf, .swizzle = lay->swizzle ? 16 << lay->swizzle : 0, .l2 = promotion(l)};
   for (int i = 0; i < MAP_RANK; i++) m->box[i] = m->step[i] = 1;
   m->box[b->ndim - 1] = (int)t->box_cols;
   if (t->row_dim >= 0) m->box[t->row_dim] = (int)t->box_rows;
@@ -154,4 +161,24 @@ void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
   if (now) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, (int64_t)0));
   Expr *first = ex_bin(a, BIN_EQ, l->thread, ex_index(a, 0));
   st_add(a, out, st_if(a, first, body, NULL, s->span));
+}
+
+Stmt *lower_fetch_maps(Lower *l, Stmt *body) {
+  Arena *a = l->arena;
+  Stmt *all = st_block(a, body->span), *some = st_block(a, body->span);
+  for (int i = 0; i < l->kernel->buffers.len; i++) {
+    Buffer *b = l->kernel->buffers.data[i];
+    if (b->scope != SC_MAP) continue;
+    Expr *at[MAP_RANK], *box[MAP_RANK];
+    for (int d = 0; d < b->ndim; d++) {
+      at[d] = ex_index(a, 0);
+      box[d] = ex_index(a, b->map->box[d]);
+    }
+    st_add(a, some, st_op(a, OP_TMA_PREFETCH, body->span, region_new(a, b, at, box)));
+  }
+  if (!some->u.block.len) return body;
+  Expr *first = ex_bin(a, BIN_EQ, ex_var(a, l->kernel->thread), ex_index(a, 0));
+  st_add(a, all, st_if(a, first, some, NULL, body->span));
+  st_add(a, all, body);
+  return all;
 }

@@ -73,3 +73,15 @@ case_clusters() { # what is shared along which axis, and why not
   says samples/flash_attention.tl 'blocks loads a part of V_shared' -fcluster=2
   says samples/softmax.tl 'no clusters: no producer' -fcluster=2
 }
+case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a copy is one's own to say
+  maps() {
+    "$TLC" --arch=sm_90a samples/gemm_nt.tl -o "$D/x.cu" "$@" && grep -oE "$wanted" "$D/x.cu" | sort | uniq -c | xargs
+  }
+  local wanted='tma_prefetch\(&[ABC]_map'
+  same "$(maps)" "1 tma_prefetch(&A_map 1 tma_prefetch(&B_map 1 tma_prefetch(&C_map"
+  wanted='PROMOTION_(NONE|L2_[0-9]+B)'
+  same "$(maps)" "3 PROMOTION_L2_128B"
+  same "$(maps -fl2-fetch=256)" "3 PROMOTION_L2_256B"
+  same "$(maps -fl2-fetch=100)" "3 PROMOTION_L2_128B"
+  same "$(maps -fno-l2-fetch)" "3 PROMOTION_NONE"
+}
