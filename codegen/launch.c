@@ -446,11 +446,18 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
             (long long)k->smem_bytes);
     cg_open(c, "if (error == cudaSuccess) {");
   }
+  bool resident = k->workers && kernel_cluster(k) > 1;
+  if (resident) {
+    needs_add(c->needs, "resident");
+    cg_line(c, "error = tlc_resident(&config, %s, %d);", k->name, kernel_cluster(k));
+    cg_open(c, "if (error == cudaSuccess) {");
+  }
   cg_begin(c);
   cg_text(c, "error = cudaLaunchKernelEx(&config, %s", k->name);
   kernel_arguments(c, k);
   cg_text(c, ");");
   cg_end(c);
+  if (resident) cg_close(c, "}");
   if (opt_in) cg_close(c, "}");
   if (checked) cg_close(c, "}");
   if (nested) cg_close(c, "}");

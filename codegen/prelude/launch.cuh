@@ -96,6 +96,18 @@ static inline unsigned tlc_workers(int64_t tiles, int cluster) {
   return static_cast<unsigned>(tiles < most ? tiles : most);
 }
 
+// Of the clusters of a persistent kernel, those that run at once: another one would begin when the
+// others end, with as many tiles to do. Not all multiprocessors are neighbours of enough others.
+// @helper resident device
+template <typename K>
+static inline cudaError_t tlc_resident(cudaLaunchConfig_t *config, K *kernel, int cluster) {
+  int clusters = 0;
+  const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, kernel, config);
+  const unsigned most = static_cast<unsigned>(clusters > 0 ? clusters * cluster : cluster);
+  if (error == cudaSuccess && config->gridDim.x > most) config->gridDim.x = most;
+  return error;
+}
+
 // @helper bad_pitch
 static inline bool tlc_bad_pitch(int64_t bytes) {
   return bytes < 0 || bytes % 16 != 0 || bytes >= INT64_C(1) << 40;
