@@ -41,7 +41,7 @@ static void remap(Raster *r, Expr *x, Expr *y, Expr *gx, Expr *gy, int panel, bo
 
 void raster_kernel(Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
-  int panel = k->raster_panel;
+  int panel = (int)pass_flag(c, k, "raster", k->raster_panel);
   k->raster_panel = 0;
   if (panel <= 0 || !k->block[0] || !k->block[1]) return;
   if (ex_is(k->grid[0], 1) && ex_is(k->grid[1], 1)) return;

@@ -74,6 +74,13 @@ case_clusters() { # what is shared along which axis, and why not
   says samples/flash_attention.tl 'blocks loads a part of V_shared' -fcluster=2
   says samples/softmax.tl 'no clusters: no producer' -fcluster=2
 }
+case_raster() { # panels: the program's, one's own, none
+  panels() { "$TLC" --remarks samples/gemm_nt.tl -o "$D/x.cu" "$@" 2>&1 | grep -oE 'panels of .*'; }
+  same "$(panels)" "panels of 10 blocks"
+  same "$(panels -fraster=16)" "panels of 16 blocks"
+  same "$(panels -fno-raster)" ""
+  same "$(panels -fraster=7 --arch sm_90a -fcluster=2 -p M=4096,N=4096)" "panels of 7 blocks"
+}
 case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a copy is one's own to say
   maps() {
     "$TLC" --arch=sm_90a samples/gemm_nt.tl -o "$D/x.cu" "$@" && grep -oE "$wanted" "$D/x.cu" | sort | uniq -c | xargs
