@@ -312,8 +312,10 @@ class Gen:
         if outs and self.chance(0.5):
             return self.copy_out(src, self.pick(outs))
         out = self.output(self.pick((src.dtype, self.pick(FLOATS + INTS))), src.shape)
+        if not self.copy_out(src, out):
+            return False
         self.outs.append(out)
-        return self.copy_out(src, out)
+        return True
 
     def copy_out(self, src, out, whole=False):
         sb = (["0"] * len(src.shape), list(src.shape)) if whole else self.box(src)
@@ -332,7 +334,6 @@ class Gen:
             return False
         ext = [e if e < 40 else self.r.randint(1, 40) for e in src.shape]
         out = self.output(self.pick((src.dtype, self.pick(FLOATS + INTS))), ext)
-        self.outs.append(out)
         sb = [self.anywhere(n, e) for n, e in zip(src.shape, ext)], ext
         ob = self.box(out, [e for e in ext if e > 1])
         if ob is None:
@@ -340,6 +341,7 @@ class Gen:
         s, o = self.sides(src, sb, out, ob)
         self.work(self.product(ext))
         self.emit(f"T.copy({s}, {o})")
+        self.outs.append(out)
         return True
 
     def s_reload(self):
