@@ -97,39 +97,53 @@ static void exec_atomic_load(Oracle *o, const OStmt *s, const Frame *f) {
   give(o, s, s->arg[1].r, f, r->mem->type, &results);
 }
 
-// Offsets of a lane's run in r: of its first element, and between elements; false out of bounds.
-static bool run_of(Oracle *o, const OStmt *s, const ORegion *r, int g, int lane, int n,
-                   int64_t *at) {
-  int64_t first[LANES];
+// The n elements of a lane's run in r: where they lie, and which of them inside the tensor.
+typedef struct {
+  int64_t at, step;
+  uint32_t inside;
+} LaneRun;
+
+static LaneRun run_of(Oracle *o, const OStmt *s, const ORegion *r, int lane, int n) {
+  const Mem *m = r->mem;
+  LaneRun run = {0, m->stride[r->n - 1], (UINT32_C(1) << n) - 1};
+  if (m->buf->scope == SC_LOCAL) run.at = (int64_t)(o->group * LANES + lane) * m->elems;
   o->m.pick = lane;
-  if (!oracle_locate(o, r->mem, r->min, s, s->span, 1, 1, first)) return false;
-  int d = r->n - 1;
-  int64_t last = emu_eval_int(&o->m, r->min[d]) + n - 1;
-  (void)g;
-  *at = first[0];
-  if (last < r->mem->shape[d]) return true;
-  if (r->mem->buf->scope != SC_GLOBAL)
-    EMU_FAIL(&o->m, s, DIAG_EMU_BOUNDS, s->span, r->mem->buf->name, (long long)last, d,
-             (long long)r->mem->shape[d]);
-  return false;
+  for (int d = 0; d < r->n; d++) {
+    int64_t x = emu_eval_int(&o->m, r->min[d]);
+    run.at += x * m->stride[d];
+    for (int i = 0; i < n; i++) {
+      int64_t xi = d == r->n - 1 ? x + i : x;
+      if (xi >= 0 && xi < m->shape[d]) continue;
+      run.inside &= ~(UINT32_C(1) << i);
+      if (m->buf->scope != SC_GLOBAL)
+        EMU_FAIL(&o->m, s, DIAG_EMU_BOUNDS, s->span, m->buf->name, (long long)xi, d,
+                 (long long)m->shape[d]);
+    }
+  }
+  return run;
 }
 
-static void vector_lane(Oracle *o, const OStmt *s, int g, int lane, int n) {
+static void vector_lane(Oracle *o, const OStmt *s, int lane, int n) {
   const ORegion *dst = s->arg[0].r, *src = s->arg[1].r, *prev = s->arg[4].r;
-  int64_t to, from, old_at = 0;
-  if (!run_of(o, s, dst, g, lane, n, &to) || !run_of(o, s, src, g, lane, n, &from)) return;
-  if (prev && !run_of(o, s, prev, g, lane, n, &old_at)) return;
+  LaneRun to = run_of(o, s, dst, lane, n), from = run_of(o, s, src, lane, n), was = {0};
+  if (prev) was = run_of(o, s, prev, lane, n);
+  Val safe = dt_is_float(src->mem->type) ? emu_float(0) : emu_int(0);
+  if (src->mem->safe)
+    safe = emu_cast(src->mem->type, src->mem->safe->type, emu_eval1(&o->m, src->mem->safe));
   for (int i = 0; i < n; i++) {
-    Val v, old;
+    Val v = safe, old = {0};
     double e = 0, eold = 0;
-    int64_t ti = to + i * dst->mem->stride[dst->n - 1],
-            fi = from + i * src->mem->stride[src->n - 1];
-    mem_get(src->mem, fi, 1, 1, &v, o->track ? &e : NULL);
-    mem_get(dst->mem, ti, 1, 1, &old, o->track ? &eold : NULL);
+    int64_t at = to.at + i * to.step;
+    bool inside = to.inside >> i & 1;
+    if (from.inside >> i & 1)
+      mem_get(src->mem, from.at + i * from.step, 1, 1, &v, o->track ? &e : NULL);
+    if (inside) mem_get(dst->mem, at, 1, 1, &old, o->track ? &eold : NULL);
     v = emu_cast(dst->mem->type, src->mem->type, v);
-    mem_atomic(dst->mem, ti, (AtomicFn)s->arg[2].i, v,
-               bound_cast(dst->mem->type, src->mem->type, v, e));
-    if (prev) mem_put(prev->mem, old_at + i, 1, 1, &old, o->track ? &eold : NULL);
+    if (inside)
+      mem_atomic(dst->mem, at, (AtomicFn)s->arg[2].i, v,
+                 bound_cast(dst->mem->type, src->mem->type, v, e));
+    if (was.inside >> i & 1)
+      mem_put(prev->mem, was.at + i * was.step, 1, 1, &old, o->track ? &eold : NULL);
   }
 }
 
@@ -139,7 +153,7 @@ static void exec_atomic_vec(Oracle *o, const OStmt *s, const Frame *f) {
   for (int g = 0; g < f->ngroups; g++) {
     oracle_group(o, f, g);
     for (uint32_t left = f->mask[g]; left; left &= left - 1)
-      vector_lane(o, s, g, __builtin_ctz(left), n);
+      vector_lane(o, s, __builtin_ctz(left), n);
   }
 }
 

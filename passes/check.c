@@ -130,6 +130,7 @@ static void visit_for(Place p, Stmt *s) {
   if (par) {
     check_parallel(k, s);
     if (p.divergent && !p.parallel) report_divergent(p, "a Parallel loop", s->span);
+    else if (!p.parallel) check_threads(k, s);
   }
   int mark = facts_mark(k->facts);
   for (int i = 0; par && !p.parallel && i < s->u.loop.nvars; i++) {
@@ -311,6 +312,7 @@ void pass_check(Program *p, PassCtx *c) {
     visit(place, kernel->body);
     check_crews(&k);
     check_blocks(&k);
+    check_reducers(&k);
     check_registers(&k);
     if (!diag_errors(c->diags)) check_unwritten(&k);
     if (!diag_errors(c->diags)) expand_gathers(c->arena, kernel);

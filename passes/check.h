@@ -10,8 +10,8 @@ typedef struct {
   Kernel *kernel;
   PassCtx *c;
   Facts *facts;
-  Uniform *uniform;
-  int threads; // that do the statement visited
+  Uniform *uniform, *numbers; // numbers: as check_threads needs it, NULL before
+  int threads;                // that do the statement visited
   // From whole_from on: variables that take every value of a constant range, in all combinations,
   // at the statement visited. A condition around it hides those of the loops around the condition.
   VEC(Var *) whole;
@@ -33,6 +33,14 @@ void check_store(Check *k, const Stmt *s);
 void check_region(Check *k, const Region *r, Span span);
 void check_copy(Check *k, const Stmt *s); // copy and atomic_tile
 void check_atomic(Check *k, const Stmt *s);
+
+/* check_threads.c */
+
+void check_threads(Check *k, Stmt *loop); // the outermost T.Parallel of its nest
+
+/* check_reducers.c */
+
+void check_reducers(Check *k); // none is read before it is finalized
 
 /* check_unwritten.c */
 

@@ -61,7 +61,11 @@ typedef struct Uniform Uniform;
 // orders them), and so are loads of global tensors that the kernel does not write, and of
 // fragments, which are tiles of the block.
 Uniform *uniform_new(Arena *a, Kernel *k);
+// The same, but only what depends on the numbers of threads varies: a tensor that the kernel writes
+// and what threads give one another holds one value for all who ask with the same operands.
+Uniform *uniform_numbers(Arena *a, Kernel *k);
 bool uniform_expr(const Uniform *u, const Expr *x);
+bool uniform_buffer(const Uniform *u, const Buffer *b); // what it holds
 // The same by digits of the thread's number, which the kernel's own `thread // c` and `thread % c`
 // cut it into: a bit for each on which x may depend.
 uint32_t uniform_digits(const Uniform *u, const Expr *x);
@@ -124,7 +128,7 @@ Expr *walk_expr(Arena *a, Expr *x, ExprMap f, void *ctx);
 Stmt *walk_block(Arena *a, Stmt *s); // s itself when a block, else a block that holds it
 void walk_own(Arena *a, Stmt *s);    // an op's regions become its own: they may be shared
 bool walk_has_load(const Expr *x);
-bool walk_has_op(Stmt *s, OpCode op); // tree s?
+bool walk_has_op(Stmt *s, OpCode op);                // tree s?
 bool walk_reads(Arena *a, Stmt *s, const Buffer *b); // loads, not atomic updates
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b); // outside `skip`?

@@ -25,6 +25,7 @@ struct Uniform {
   VEC(VaryingVar) vars; // loop and let variables
   VEC(VaryingBuf) bufs; // local and fragment buffers; global buffers the kernel writes
   uint32_t control;     // digits on which it depends who gets here
+  bool numbers;         // of what depends on the thread's number itself: see uniform_numbers
   bool changed;
 };
 
@@ -117,6 +118,8 @@ uint32_t uniform_digits(const Uniform *u, const Expr *x) {
 
 bool uniform_expr(const Uniform *u, const Expr *x) { return !uniform_digits(u, x); }
 
+bool uniform_buffer(const Uniform *u, const Buffer *b) { return !buf_digits(u, b); }
+
 // The number that digits i to end - 1 make up.
 static Expr *digits_value(const Uniform *u, Expr *thread, int i, int end) {
   Expr *part = thread;
@@ -173,10 +176,25 @@ static void visit_loop(Uniform *u, Stmt *s) {
   u->control = outside;
 }
 
+// The digits of all that an op reads.
+static uint32_t operand_digits(const Uniform *u, const Stmt *s) {
+  const OpInfo *info = op_info(s->u.op.op);
+  uint32_t digits = u->control;
+  for (int i = 0; i < info->nargs; i++) {
+    const Arg *arg = &s->u.op.arg[i];
+    if (info->arg[i].kind == ARG_EXPR) digits |= uniform_digits(u, arg->expr);
+    else if (info->arg[i].kind == ARG_READ && arg->region) digits |= region_digits(u, arg->region);
+  }
+  return digits;
+}
+
 // What an op's written registers depend on: what it moves, for those that move; the threads that
 // do not take part, for those that ask others.
 static uint32_t op_digits(Uniform *u, const Stmt *s) {
   const Arg *arg = s->u.op.arg;
+  if (u->numbers && s->u.op.op != OP_ATOMIC && s->u.op.op != OP_ATOMIC_VEC)
+    return operand_digits(u, s) &
+           ~(s->u.op.op == OP_ALLREDUCE ? part_digits(u, arg[3].i, arg[3].i * arg[4].i) : 0);
   uint32_t all = uniform_all(u);
   switch (s->u.op.op) {
   case OP_BLOCK_VOTE: return u->control;
@@ -197,7 +215,7 @@ static void visit_op(Uniform *u, Stmt *s) {
     ArgKind kind = info->arg[i].kind;
     if (kind == ARG_READ || kind >= ARG_PLACE || !s->u.op.arg[i].region) continue;
     Buffer *b = s->u.op.arg[i].region->buf;
-    if (b->scope == SC_GLOBAL) mark_buf(u, b, uniform_all(u));
+    if (b->scope == SC_GLOBAL && !u->numbers) mark_buf(u, b, uniform_all(u));
     if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
   }
 }
@@ -206,7 +224,7 @@ static void visit_store(Uniform *u, Stmt *s) {
   Buffer *b = s->u.store.buf;
   uint32_t digits = u->control | uniform_digits(u, s->u.store.value);
   for (int i = 0; i < s->u.store.n; i++) digits |= uniform_digits(u, s->u.store.idx[i]);
-  if (b->scope == SC_GLOBAL) mark_buf(u, b, uniform_all(u));
+  if (b->scope == SC_GLOBAL && !u->numbers) mark_buf(u, b, uniform_all(u));
   if (b->scope == SC_LOCAL) mark_buf(u, b, digits);
 }
 
@@ -267,12 +285,17 @@ void uniform_add(Uniform *u, Stmt *s) {
   } while (u->changed);
 }
 
-Uniform *uniform_new(Arena *a, Kernel *k) {
+static Uniform *start(Arena *a, Kernel *k, bool numbers) {
   Uniform *u = NEW(a, Uniform);
   u->arena = a;
   u->kernel = k;
+  u->numbers = numbers;
   u->cut[u->cuts++] = 1;
   st_walk(k->body, cut_stmt, u);
   uniform_add(u, k->body);
   return u;
 }
+
+Uniform *uniform_new(Arena *a, Kernel *k) { return start(a, k, false); }
+
+Uniform *uniform_numbers(Arena *a, Kernel *k) { return start(a, k, true); }
