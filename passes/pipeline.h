@@ -51,6 +51,13 @@ void fold_clears(PassCtx *c, const Program *p, Kernel *k); // before the loops a
 // In place: what stands for a statement stays at its position, by which a channel knows it.
 Stmt *roles_store(PassCtx *c, Stmt *body);
 
+/* roles_once.c */
+
+// What the plan knows as statements becomes positions, which stay while statements are replaced.
+void once_locate(const Kernel *k, PlanRoles *plan);
+// A loop of one iteration goes around the block's statements; NULL: it has no channels.
+Stmt *once_open(PassCtx *c, const Kernel *k, PlanRoles *plan);
+
 /* overlap.c */
 
 // What a consumer does about one channel's tiles in an iteration: statements in blocks.

@@ -68,8 +68,16 @@ typedef struct {
   PlanOverlap overlap;
 } PlanLoop;
 
+// Tiles that the producer fills outside of loops, once for each block that there was: the block of
+// statements with their copies (NULL: the kernel's body) as the body of a loop of one iteration.
+typedef struct {
+  PlanLoop plan; // its channels: 0 where there are none
+  Stmt *block, *first[PLAN_CHANNELS], *last[PLAN_CHANNELS]; // the channels' statements
+} PlanOnce;
+
 // Of a kernel with a producer warpgroup behind its own threads: registers of a thread of either.
 typedef struct {
+  PlanOnce once;
   int producer_regs, consumer_regs;
   int teams;         // of consumers, which take turns at tiles; 1: all work on one
   int cluster, axis; // blocks of a cluster along this axis of the grid; 0: none

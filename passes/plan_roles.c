@@ -15,6 +15,7 @@ typedef struct {
   Uniform *uniform;
   VEC(const Var *) opaque; // lets that only the consumers can evaluate
   int loops;               // with channels
+  const Stmt *once;        // the loop that stands for the kernel's body, while that is looked at
 } Roles;
 
 static bool consumers_own(const Roles *r, const Buffer *b) {
@@ -61,7 +62,7 @@ static const char *copy_why(Roles *r, Stmt *loop, int at) {
     if (!repeatable(r, src->min[d])) return "its address is computed by the consumers";
   if (cond && !repeatable(r, cond)) return "its condition is computed by the consumers";
   const Buffer *tile = s->u.op.arg[1].region->buf;
-  if (!walk_touches_beside(r->c->arena, r->kernel->body, loop, tile)) return NULL;
+  if (r->once || !walk_touches_beside(r->c->arena, r->kernel->body, loop, tile)) return NULL;
   return arena_printf(r->c->arena, "%s is used outside the loop", tile->name);
 }
 
@@ -85,7 +86,7 @@ static void plan_channels(Roles *r, Stmt *loop, PlanLoop *plan) {
     const char *why = copy_why(r, loop, i);
     int first = why ? -1 : use_of(r, body, i, false), last = why ? -1 : use_of(r, body, i, true);
     if (first < 0) {
-      if (why && s->u.op.arg[0].region->buf->scope == SC_GLOBAL)
+      if (why && !r->once && s->u.op.arg[0].region->buf->scope == SC_GLOBAL)
         diag_remark(r->c->diags, s->span, "copy", "not by TMA: %s", why);
       continue;
     }
@@ -209,7 +210,7 @@ static void drop_ahead(void *ctx, Stmt *s) {
 
 /* depths: as many stages as shared memory holds */
 
-enum { DEPTH_MOST = 8 };
+enum { DEPTH_MOST = 8, BARRIERS = 1024 }; // bytes of barriers
 
 typedef struct {
   Roles *r;
@@ -254,20 +255,87 @@ static void add_stage(void *ctx, Stmt *s) {
   d->other -= bytes;
 }
 
-// False: they do not fit beside the other tiles of so many teams.
-static bool fill_depths(Roles *r, int teams) {
+static Depth measure(Roles *r) {
   Depth d = {.r = r};
   for (int i = 0; i < r->kernel->buffers.len; i++) {
     const Buffer *b = r->kernel->buffers.data[i];
     if (b->scope == SC_SHARED && !b->base) d.other += tile_bytes(r->c->arena, b);
   }
   st_walk(r->kernel->body, add_stage, &d);
+  return d;
+}
+
+// False: they do not fit beside the other tiles of so many teams.
+static bool fill_depths(Roles *r, int teams) {
+  Depth d = measure(r);
   if (r->loops != 1) return teams == 1;
-  int64_t fits = (r->c->target->max_smem_block - d.other * teams - 1024) / d.stage;
+  int64_t fits = (r->c->target->max_smem_block - d.other * teams - BARRIERS) / d.stage;
   if (fits > DEPTH_MOST) fits = DEPTH_MOST;
   if (teams > 1 && fits < 2) return false;
   if (!pass_flag(r->c, r->kernel, "stages", 0) && fits > d.loop->depth) d.loop->depth = (int)fits;
   return fits >= d.loop->depth;
+}
+
+/* tiles outside of loops */
+
+// The statements of the block that each channel's first and last use are.
+static void note_uses(PlanOnce *once, const Stmt *body) {
+  for (int i = 0; i < once->plan.channels; i++) {
+    once->first[i] = body->u.block.data[once->plan.channel[i].first];
+    once->last[i] = body->u.block.data[once->plan.channel[i].last];
+  }
+}
+
+// Slots of such tiles: of two the next block's is filled while this one's is used.
+static int once_depth(Roles *r, Depth *d, int64_t bytes, bool persistent) {
+  int64_t left = r->c->target->max_smem_block - BARRIERS - d->other - d->stage * d->loop->depth;
+  if (left < 0) return 0;
+  if (!persistent) return 1;
+  int64_t fewer = left < bytes ? (bytes - left + d->stage - 1) / d->stage : 0;
+  int least = d->loop->stages > 2 ? d->loop->stages : 2;
+  if (fewer && pass_flag(r->c, r->kernel, "stages", 0)) return 1;
+  if (d->loop->depth - fewer < least && fewer) return 1;
+  d->loop->depth -= (int)fewer;
+  return 2;
+}
+
+// The block that the conditions around the whole of the kernel's body lead to; a producer can
+// repeat them, for its loop is in there.
+static Stmt *inmost(Stmt *body) {
+  for (;;) {
+    Expr *cond;
+    Stmt loop = {.kind = ST_FOR, .u.loop.body = body};
+    Stmt *in = *plan_loop_body(&loop, &cond);
+    if (!cond) return body;
+    body = in;
+  }
+}
+
+static void plan_once(Roles *r, PlanRoles *roles) {
+  Arena *a = r->c->arena;
+  Kernel *k = r->kernel;
+  Stmt *body = inmost(k->body);
+  if (roles->teams > 1 || r->loops != 1 || !pass_flag(r->c, k, "prefetch", 1)) return;
+  Depth d = measure(r);
+  Var *v = var_new(a, "once", DT_INDEX, VAR_LOOP, k->span);
+  Stmt *loop = st_for(a, LOOP_PIPELINED, v, ex_index(a, 0), ex_index(a, 1), body, k->span);
+  r->once = loop;
+  plan_channels(r, loop, &roles->once.plan);
+  int64_t bytes = 0;
+  for (int i = 0; i < body->u.block.len; i++) {
+    const Stmt *s = body->u.block.data[i];
+    if (s->kind == ST_OP && s->u.op.op == OP_COPY && plan_copy(r->c->plan, s)->channel)
+      bytes += tile_bytes(a, s->u.op.arg[1].region->buf);
+  }
+  int depth = once_depth(r, &d, bytes, thrift_persistent(r->c, r->program, k));
+  for (int i = 0; !depth && i < body->u.block.len; i++) {
+    const Stmt *s = body->u.block.data[i];
+    if (s->kind == ST_OP && s->u.op.op == OP_COPY) plan_copy(r->c->plan, s)->channel = 0;
+  }
+  if (!depth) roles->once.plan.channels = 0;
+  roles->once.plan.depth = depth;
+  roles->once.block = body == k->body ? NULL : body;
+  note_uses(&roles->once, body);
 }
 
 // Barriers over all threads of a block, other than the plain one, or over some of them; mbarriers
@@ -358,6 +426,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   PlanRoles *roles = NEW(c->arena, PlanRoles);
   roles->teams = plan_teams(&r);
   if (roles->teams == 1) fill_depths(&r, 1);
+  plan_once(&r, roles);
   st_walk(k->body, drop_ahead, &r);
   if (roles->teams == 1) st_walk(k->body, find_overlap, &r);
   roles->producer_regs = producer_regs(k->threads * roles->teams);

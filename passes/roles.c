@@ -34,6 +34,7 @@ typedef struct {
   Kernel *kernel;
   Cluster own; // block in its cluster
   int cluster;
+  Stmt *once;  // the loop of one iteration that stands for the body; NULL: it has no channels
   Slice slice; // at hand
   VEC(Channel *) channels;
 } Roles;
@@ -230,7 +231,7 @@ static void drain(Roles *r, const Channel *ch, Stmt *out) {
   advance(r, ch, &ch->consumer, out);
 }
 
-// The lets of an iteration, then its channels in the order of their first copies.
+// The lets of an iteration, then its channels in the order of their first copies, and loops inside.
 static Stmt *produce_body(Roles *r, Stmt *loop) {
   Expr *cond;
   Stmt *body = *plan_loop_body(loop, &cond), *out = st_block(r->a, body->span);
@@ -238,6 +239,9 @@ static Stmt *produce_body(Roles *r, Stmt *loop) {
   add_lets(r, body, out);
   for (int i = 0; i < body->u.block.len; i++) {
     int ch = channel_of(r, body->u.block.data[i]);
+    bool let = body->u.block.data[i]->kind == ST_LET;
+    Stmt *inner = ch || let ? NULL : produce(r, body->u.block.data[i]);
+    if (inner) st_add(r->a, out, inner);
     if (!ch || done[ch - 1]) continue;
     done[ch - 1] = true;
     if (r->slice == DRAINS) drain(r, channel(r, loop, ch - 1), out);
@@ -272,7 +276,7 @@ static Stmt *produce_loop(Roles *r, Stmt *s) {
   bool own = plan && plan->channels;
   if (own && r->slice == SKIPS) return skip_loop(r, s, plan);
   Stmt *body = own ? produce_body(r, s) : produce(r, s->u.loop.body);
-  if (!body) return NULL;
+  if (!body || s == r->once) return body;
   return st_for(r->a, LOOP_SERIAL, s->u.loop.var[0], s->u.loop.min[0], s->u.loop.extent[0],
                 walk_block(r->a, body), s->span);
 }
@@ -435,6 +439,10 @@ static Stmt *same(void *ctx, Stmt *s) {
 static Stmt *consume(Roles *r, Stmt *s);
 
 static Stmt *consume_own(Roles *r, Stmt *loop, const PlanLoop *plan) {
+  if (loop == r->once) {
+    consume_loop(r, loop, plan);
+    return consume(r, loop->u.loop.body);
+  }
   if (plan->overlap.last) {
     OverlapTurn turn[PLAN_CHANNELS];
     for (int i = 0; i < plan->channels; i++) turn[i] = turn_of(r, channel(r, loop, i));
@@ -554,9 +562,11 @@ void pass_roles(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Roles r = {.c = c, .a = c->arena, .program = p, .kernel = p->kernels.data[i]};
     PlanRoles *plan = plan_of_roles(c->plan, r.kernel);
+    if (plan) once_locate(r.kernel, plan);
     fold_clears(c, p, r.kernel);
     r.kernel->body = roles_store(c, r.kernel->body);
     if (!plan) continue;
+    r.once = once_open(c, r.kernel, plan);
     r.cluster = plan->cluster;
     if (r.cluster) r.own = cluster_open(c, r.kernel, plan);
     st_walk(r.kernel->body, find_channels, &r);
