@@ -48,7 +48,10 @@ static RtStatus time_all(const Options *o, DeviceKernel *k, RtCall *call, const 
   }
   if (r.it.launch) list[n++] = r.it;
   list[n++] = (RtContender){d->program->symbol, rt_call_launch, call};
-  RtBenchOptions options = {.rounds = n == 2 ? 15 : 7, .cold_l2 = o->cold_l2};
+  RtBenchOptions options = {.rounds = o->rounds ? o->rounds
+                                      : n == 2  ? 15
+                                                : 7,
+                            .cold_l2 = o->cold_l2};
   if (s == RT_OK) s = rt_bench(k->gpu, list, n, &options, out->time, err);
   out->n = n;
   rt_blas_free(r.blas);

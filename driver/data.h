@@ -36,8 +36,13 @@ bool data_is_output(const Program *p, int i);
 enum { SAMPLE_SECONDS = 10, BENCH_SAMPLE_SECONDS = 1 }; // where none is measured meanwhile
 
 int64_t sample_grid(const RunData *d, const Kernel *k); // blocks of a kernel's grid
-// Picks whole blocks of kernel 0 by the seed where the oracle would take over `limit` seconds for
-// all, and each block writes elements of its own. Returns how many; 0, and NULL: all of them.
-int sample_choose(const RunData *d, uint64_t seed, double limit, Arena *a, int64_t **blocks);
+
+typedef struct {
+  int64_t *block;  // by number; NULL: all
+  int n, together; // so many, one after the other, write the same elements, and no others do
+} Sample;
+// Picks blocks of kernel 0 by the seed where the oracle would take over `limit` seconds for all,
+// and it is known which of them write the same elements: all those, by sums of tiles.
+Sample sample_choose(const RunData *d, uint64_t seed, double limit, Arena *a);
 
 #endif

@@ -47,6 +47,7 @@ typedef struct Options {
   bool integers;     // --integers: integer-valued float inputs
   double rtol, atol; // < 0: default
   bool cold_l2, json;
+  int rounds; // --rounds; 0: by itself
   bool remarks, debug, time_passes, deps, werror;
   const char *lines;         // --line: "tl", "none"; NULL: as -g
   Map *flags;                // -f

@@ -123,12 +123,11 @@ static void set_flag(Options *o, const char *text) {
 
 // -d PASS,PASS: names from passes/passes.def.
 static void set_dump(Options *o, const char *v) {
-  static const char *const names[] = {
-      "all",
+  static const char *const names[] = {"all",
 #define PASS(fn, name, needs, gives, breaks, claim) name,
 #include "passes/passes.def"
 #undef PASS
-      NULL};
+                                      NULL};
   for (const char *s = v; *s;) {
     size_t len = strcspn(s, ",");
     choice("-d", arena_strn(o->arena, s, len), names);
@@ -186,6 +185,11 @@ static void set_topk(Options *o, const char *v) { o->tune.topk = count("--topk",
 static void set_jobs(Options *o, const char *v) { o->tune.jobs = count("--jobs", v); }
 static void set_warmup(Options *o, const char *v) { o->tune.warmup = count("--warmup", v); }
 static void set_rep(Options *o, const char *v) { o->tune.rep = count("--rep", v); }
+
+static void set_rounds(Options *o, const char *v) {
+  o->rounds = count("--rounds", v);
+  if (!o->rounds) opt_usage("--rounds wants at least 1, got '%s'", v);
+}
 
 static void set_finalists(Options *o, const char *v) {
   o->tune.finalists = count("--finalists", v);

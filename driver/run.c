@@ -11,8 +11,7 @@ typedef struct {
   Job *job;
   const Options *options;
   RunData data;
-  int64_t *blocks; // sampled blocks; NULL: all
-  int nblocks;
+  Sample sample;
   EmuArg *want; // the oracle's, once it ran
   Tell tell;
 } Run;
@@ -27,13 +26,14 @@ static const char *find_file(const PairVec *v, const char *key) {
 static void sample_blocks(Run *r) {
   const Options *o = r->options;
   double limit = o->mode == MODE_BENCH ? BENCH_SAMPLE_SECONDS : SAMPLE_SECONDS;
-  r->nblocks = sample_choose(&r->data, o->seed, limit, o->arena, &r->blocks);
+  r->sample = sample_choose(&r->data, o->seed, limit, o->arena);
 }
 
 static bool run_oracle(Run *r, EmuArg *args) {
   EmuCall call = {r->data.sizes, args};
   Program *p = r->job->tile.data[0];
-  if (r->blocks) return oracle_run_blocks(p, &call, r->blocks, r->nblocks, r->job->diags);
+  const Sample *s = &r->sample;
+  if (s->block) return oracle_run_blocks(p, &call, s->block, s->n, r->job->diags);
   return oracle_run(p, &call, r->job->diags);
 }
 
@@ -74,7 +74,7 @@ static int compare_file(Run *r, int i, const char *path, const void *got) {
 static int compare_oracle(Run *r, int i, const EmuArg *want, const void *got) {
   const Options *o = r->options;
   const RtArray *shape = &r->data.array[i];
-  RtTolerance t = {.mask = r->blocks ? want->written : NULL};
+  RtTolerance t = {.mask = r->sample.block ? want->written : NULL};
   if (o->rtol >= 0 || o->atol >= 0) {
     t.rtol = o->rtol < 0 ? 0 : o->rtol;
     t.atol = o->atol < 0 ? 0 : o->atol;
@@ -140,8 +140,8 @@ static int compare_all(Run *r, const EmuArg *got) {
     }
     if (one) status = one;
   }
-  if (r->blocks && !r->options->json)
-    printf("checked %d of %lld blocks, chosen by --seed\n", r->nblocks,
+  if (r->sample.block && !r->options->json)
+    printf("checked %d of %lld blocks, chosen by --seed\n", r->sample.n,
            (long long)sample_grid(&r->data, p->kernels.data[0]));
   return status;
 }
@@ -177,7 +177,7 @@ static int run_and_compare(Run *r, uint64_t seed) {
   fflush(stdout);
   if (!status) status = compare_all(r, got);
   if (o->json)
-    tell_run(&r->tell, &r->data, buf_str(&where), seconds, r->blocks ? r->nblocks : -1,
+    tell_run(&r->tell, &r->data, buf_str(&where), seconds, r->sample.block ? r->sample.n : -1,
              sample_grid(&r->data, r->data.program->kernels.data[0]), !status);
   buf_free(&r->tell.outputs);
   int written = write_outputs(r, got);

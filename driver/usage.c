@@ -24,6 +24,7 @@ static const struct {
     {"--tune-timeout", IN(MODE_TUNE)},
     {"--warmup", IN(MODE_TUNE)},
     {"--rep", IN(MODE_TUNE)},
+    {"--rounds", IN(MODE_BENCH)},
     {"--finalists", IN(MODE_TUNE)},
     {"--sweep", IN(MODE_TUNE)},
     {"--save", IN(MODE_TUNE)},
@@ -63,7 +64,8 @@ static void check_meaning(const Options *o, const char *given) {
   for (size_t i = 0; i < LEN(meanings); i++) {
     if (strcmp(meanings[i].name, given) || meanings[i].modes & IN(o->mode)) continue;
     if (o->mode != MODE_EMIT) opt_usage("%s has no meaning with %s", given, modes[o->mode]);
-    opt_usage("%s goes with --tune", given); // all others have a meaning in a build
+    bool tunes = meanings[i].modes & IN(MODE_TUNE); // all others have a meaning in a build
+    opt_usage("%s goes with %s", given, modes[tunes ? MODE_TUNE : MODE_BENCH]);
   }
 }
 

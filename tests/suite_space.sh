@@ -190,6 +190,8 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
     '--report x' '--sweep K=1' '--warmup 1' '--rep 1' '-j 1' '--space-flags stages' '--gpu H100'; do
     wrong "tlc: ${o%% *} goes with --tune\$" $o -o "$D/x.cu"
   done
+  wrong 'tlc: --rounds goes with --bench$' --rounds 3 -o "$D/x.cu"
+  wrong "tlc: --rounds wants at least 1, got '0'" --bench --rounds 0
   [ ! -e "$D/x.cu" ] || fail "it was compiled"
   for o in --header --emit=ptx -MD --device=emu --out=C=x --tuned=x --strict; do
     n=${o%%=*}

@@ -52,32 +52,33 @@ static void give(const Shared *s, const EmuArg *mine) {
   }
 }
 
-// Every step-th of the blocks, from `first` on, in a process of its own. -1: it does not start.
-static pid_t start_part(const RunData *d, EmuArg *args, const Shared *shared, const int64_t *blocks,
-                        int n, int first, int step) {
+// Every step-th of the blocks, or of those that write together, from `first` on, in a process of
+// its own. -1: it does not start.
+static pid_t start_part(const RunData *d, EmuArg *args, const Shared *shared, const Sample *s,
+                        int first, int step) {
   pid_t parent = getpid(), pid = fork();
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   Arena *a = arena_new();
   Diags *diags = diag_new(a, src_new(a), (DiagOptions){0});
-  int64_t *own = NEWN(a, int64_t, n);
+  int64_t *own = NEWN(a, int64_t, s->n);
   EmuCall call = {d->sizes, args};
   int mine = 0;
-  for (int i = first; i < n; i += step) own[mine++] = blocks[i];
+  for (int i = 0; i < s->n; i++)
+    if (i / s->together % step == first) own[mine++] = s->block[i];
   if (!oracle_run_blocks(d->program, &call, own, mine, diags)) _exit(1);
   for (int i = 0; i < d->program->params.len; i++)
     if (shared[i].at) give(&shared[i], &args[i]);
   _exit(0);
 }
 
-// The blocks write elements of their own (sample_choose). False: some part failed, and why is not
-// known here.
-static bool run_parts(const RunData *d, EmuArg *args, const Shared *shared, const int64_t *blocks,
-                      int n, int parts) {
+// False: some part failed, and why is not known here.
+static bool run_parts(const RunData *d, EmuArg *args, const Shared *shared, const Sample *s,
+                      int parts) {
   pid_t pids[MOST_WORKERS];
   bool ok = true;
-  for (int i = 0; i < parts; i++) pids[i] = start_part(d, args, shared, blocks, n, i, parts);
+  for (int i = 0; i < parts; i++) pids[i] = start_part(d, args, shared, s, i, parts);
   for (int i = 0; i < parts; i++) {
     int status = 1;
     while (pids[i] > 0 && waitpid(pids[i], &status, 0) < 0 && errno == EINTR) {}
@@ -124,17 +125,18 @@ static TnSamples samples_of(Arena *a, const RunData *d, int i, const EmuArg *wan
   return s;
 }
 
-// The outputs of these blocks (n 0: of all) into `args`.
-static bool run_oracle(const RunData *d, EmuArg *args, const int64_t *blocks, int n, int jobs,
-                       Shared *shared, Diags *diags) {
+// The outputs of these blocks into `args`.
+static bool run_oracle(const RunData *d, EmuArg *args, const Sample *s, int jobs, Shared *shared,
+                       Diags *diags) {
   const Program *p = d->program;
   EmuCall call = {d->sizes, args};
-  int parts = n < jobs ? n : jobs;
+  int groups = s->block ? s->n / s->together : 0, parts = groups < jobs ? groups : jobs;
   bool split = parts > 1;
   for (int i = 0; i < p->params.len && split; i++)
     if (data_is_output(p, i)) split = share_output(d, i, &args[i], &shared[i]);
-  if (split && run_parts(d, args, shared, blocks, n, parts)) return true;
-  return n ? oracle_run_blocks(p, &call, blocks, n, diags) : oracle_run(p, &call, diags);
+  if (split && run_parts(d, args, shared, s, parts)) return true;
+  return s->block ? oracle_run_blocks(p, &call, s->block, s->n, diags)
+                  : oracle_run(p, &call, diags);
 }
 
 bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, int jobs, Diags *d,
@@ -142,14 +144,13 @@ bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, in
   Arena *own = arena_new(); // the whole outputs, only until the samples are taken
   const Program *p = data->program;
   double start = clock_seconds();
-  int64_t *blocks;
-  int n = sample_choose(data, seed, limit, own, &blocks);
+  Sample sample = sample_choose(data, seed, limit, own);
   Shared *shared = NEWN(own, Shared, p->params.len + 1);
   EmuArg *want = data_args(data, own, true);
   jobs = tn_pool_jobs(jobs);
   *out = (TnReference){0};
   if (jobs > MOST_WORKERS) jobs = MOST_WORKERS;
-  bool ok = run_oracle(data, want, blocks, n, jobs, shared, d);
+  bool ok = run_oracle(data, want, &sample, jobs, shared, d);
   for (int i = 0; i < p->params.len && ok; i++)
     if (data_is_output(p, i)) vec_push(a, &out->outputs, samples_of(a, data, i, &want[i]));
   out->seconds = clock_seconds() - start;
