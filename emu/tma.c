@@ -191,8 +191,25 @@ static bool tile_ok(Emu *e, const ERegion *tile, int64_t at, int lane) {
          mem_aligned(e, tile->buf, places, 128, mask);
 }
 
+// What is an illegal instruction on an H200 as the start of a box.
+static bool may_start(Emu *e, const Box *b, bool load) {
+  const EMap *m = b->m;
+  for (int d = 0; d < m->rank; d++) {
+    const char *why = NULL;
+    if (b->coord[d] < 0 && !load) why = "TMA stores none that starts below 0";
+    else if (d == 0 && b->coord[0] * b->size % 16)
+      why = "TMA takes none whose innermost start is no multiple of 16 bytes";
+    if (!why) continue;
+    EMU_FAIL(&e->m, e->at, DIAG_EMU_TMA_START, e->at->span, e->w->number * LANES + b->lane,
+             m->buf->name, (long long)b->coord[d], m->rank - 1 - d, why);
+    return false;
+  }
+  return true;
+}
+
 static void load(Emu *e, const Instr *in, Box *b, int64_t at, int64_t bar_at, int64_t blocks) {
   const ERegion *tile = &in->r[1];
+  if (!may_start(e, b, true)) return;
   uint32_t targets = tma_targets(e, in, b->lane, blocks);
   for (int r = 0; r < e->nblocks; r++) {
     if (!(targets >> r & 1)) continue;
@@ -206,20 +223,8 @@ static void load(Emu *e, const Instr *in, Box *b, int64_t at, int64_t bar_at, in
   }
 }
 
-// A store from below 0 is an illegal instruction on an H200, where a load fills what is outside.
-static bool starts_inside(Emu *e, const Box *b) {
-  const EMap *m = b->m;
-  for (int d = 0; d < m->rank; d++) {
-    if (b->coord[d] >= 0) continue;
-    EMU_FAIL(&e->m, e->at, DIAG_EMU_TMA_START, e->at->span, e->w->number * LANES + b->lane,
-             m->buf->name, (long long)b->coord[d], m->rank - 1 - d);
-    return false;
-  }
-  return true;
-}
-
 static void store(Emu *e, Box *b, const ERegion *tile, int64_t at) {
-  if (!starts_inside(e, b)) return;
+  if (!may_start(e, b, false)) return;
   b->op = tma_begin_store(e, b->lane);
   if (e->hb) hb_async(e, tile->buf, at, tile->count, b->lane, b->op, TOUCH_READ);
   b->smem = emu_block(e)->smem;

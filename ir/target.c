@@ -30,6 +30,7 @@ static const Target targets[] = {
      .sms = 132,
      .max_smem_block = 232448,
      .smem_per_sm = 233472,
+     .l2 = (int64_t)50 << 20,
      .fp8_mma = true,
      .red_vec_f32 = true,
      .atomic_bf16 = true,

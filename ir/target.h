@@ -17,6 +17,7 @@ typedef struct {
   int64_t smem_per_sm;
   int64_t max_grid[3];
   int max_param_bytes;     // of a kernel, from CUDA 12.1 on
+  int64_t l2;              // bytes of the L2 cache
   bool fp8_mma;            // mma.sync with e4m3/e5m2 operands
   bool red_vec_f32;        // red.global.add.v2/v4.f32
   bool atomic_bf16;        // native bf16 atomics

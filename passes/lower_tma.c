@@ -30,8 +30,8 @@ static bool same_map(const Buffer *x, const TensorMap *m) {
 
 // Bytes of a tensor that L2 fetches together.
 static int promotion(const Lower *l) {
-  int64_t n = pass_flag(l->c, l->kernel, "l2-fetch", 128);
-  return n == 0 || n == 64 || n == 256 ? (int)n : 128;
+  int64_t n = pass_flag(l->c, l->kernel, "l2-fetch", 256);
+  return n == 0 || n == 64 || n == 128 ? (int)n : 256;
 }
 
 // The kernel's map of the tensor with this box; made when it is new.
@@ -90,6 +90,22 @@ static int tensor_dim(const Boxes *t, int d) {
   return i >= 0 ? t->dim[i] : -1;
 }
 
+// Of a store: what the kernel writes and does not read leaves the L2 cache first where it would
+// drive out what blocks share.
+static int64_t store_hint(const Boxes *t) {
+  const Lower *l = t->l;
+  double bytes = dt_bits(t->tensor->dtype) / 8.0;
+  int64_t n;
+  const Param *p = NULL;
+  for (int i = 0; i < l->program->params.len; i++)
+    if (l->program->params.data[i].buf == t->in->buf) p = &l->program->params.data[i];
+  if (!p || p->role != ROLE_OUT) return 0;
+  for (int d = 0; d < t->tensor->ndim; d++)
+    bytes *= ex_const(t->tensor->shape[d], &n) ? (double)n : 0;
+  bool fills = 2 * bytes > (double)l->c->target->l2;
+  return pass_flag(l->c, l->kernel, "stream-stores", fills) != 0;
+}
+
 static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stmt *out) {
   Lower *l = t->l;
   Arena *a = l->arena;
@@ -109,10 +125,11 @@ static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stm
   Expr *where = lower_simplify(l, lower_offset(l, t->on->buf, idx));
   Region *tensor = region_new(a, t->map, at, box);
   Region *tile = region_flat(a, t->on->buf, where, (int)(t->box_rows * t->box_cols));
+  int64_t more = t->op == OP_TMA_STORE ? store_hint(t) : t->fn;
   st_add(a, out,
          t->op == OP_TMA_LOAD
              ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, t->blocks, (int64_t)0)
-             : st_op(a, t->op, t->span, tile, tensor, t->fn)); // a store's: no hint
+             : st_op(a, t->op, t->span, tile, tensor, more));
 }
 
 // Every combination of the leading indices that the copy walks, one after the other.

@@ -121,12 +121,17 @@ static void pipelined_writer(void *ctx, Stmt *s) {
   if (loop && walk_touches(o->arena, s, o->buf, true)) o->found = true;
 }
 
-// A store of a box that starts below 0 is an illegal instruction on an H200; a load of one is not.
-static const char *start_why(PassCtx *c, Facts *f, const Region *r) {
+// Illegal instructions on an H200: a box whose innermost start is no multiple of 16 bytes, and a
+// store of one that starts below 0, which a load may.
+static const char *start_why(PassCtx *c, Facts *f, const Region *r, bool load) {
   Arena *a = c->arena;
-  for (int d = 0; d < r->n; d++)
+  for (int d = 0; d < r->n && !load; d++)
     if (!facts_prove(f, ex_bin(a, BIN_LE, ex_index(a, 0), r->min[d])))
       return arena_printf(a, "not proved: 0 <= %s", ir_expr_str(a, r->min[d]));
+  Expr *first = r->min[r->n - 1];
+  if (facts_divisor(f, ex_mul(a, first, ex_index(a, dt_bytes(r->buf->dtype)))) % 16)
+    return arena_printf(a, "not proved: %s elements of %d bytes are a multiple of 16 bytes",
+                        ir_expr_str(a, first), dt_bytes(r->buf->dtype));
   return NULL;
 }
 
@@ -152,7 +157,7 @@ const char *plan_tma_store_why(PassCtx *c, Facts *f, Kernel *k, const Stmt *s) {
   if (reduces && !op_reduces((AtomicFn)s->u.op.arg[2].i, dst->buf->dtype))
     return arena_printf(a, "TMA does not combine %s so", dt_name(dst->buf->dtype));
   const char *why = others_why(c, k, s, dst->buf);
-  if (!why) why = start_why(c, f, dst);
+  if (!why) why = start_why(c, f, dst, false);
   if (!why) why = tensor_why(c, f, dst->buf);
   if (why) return why;
   Other ring = {a, src->buf, NULL, false}; // a loop may get slots of the tile
@@ -166,6 +171,7 @@ const char *plan_tma_why(PassCtx *c, Facts *f, const Kernel *k, const Stmt *copy
   const char *why = plan_bytes_why(src, dst);
   if (why) return why;
   if (dt_bits(src->buf->dtype) < 8) return "its elements are narrower than a byte";
-  why = tensor_why(c, f, src->buf);
+  why = start_why(c, f, src, true);
+  if (!why) why = tensor_why(c, f, src->buf);
   return why ? why : tile_why(c, k, src, dst, true);
 }

@@ -81,6 +81,14 @@ case_raster() { # panels: the program's, one's own, none
   same "$(panels -fno-raster)" ""
   same "$(panels -fraster=7 --arch sm_90a -fcluster=2 -p M=4096,N=4096)" "panels of 7 blocks"
 }
+case_stream_stores() { # stores of what the L2 cache cannot keep, and is not read, leave it first
+  first() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -cE 'tma_store_.*tlc_evict_first' "$D/x.cu"; }
+  same "$(first samples/gemm_nt.tl -p M=4096,N=4096)" 4
+  same "$(first samples/gemm_nt.tl -p M=3072,N=4096)" 0 # 24 of 50 MiB
+  same "$(first samples/gemm_nt.tl -p M=3072,N=4096 -fstream-stores)" 4
+  same "$(first samples/gemm_nt.tl -p M=4096,N=4096 -fno-stream-stores)" 0
+  same "$(first samples/gemm_symbolic_m.tl -p N=4096)" 0 # nobody knows
+}
 case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a copy is one's own to say
   maps() {
     "$TLC" --arch=sm_90a samples/gemm_nt.tl -o "$D/x.cu" "$@" && grep -oE "$wanted" "$D/x.cu" | sort | uniq -c | xargs
@@ -88,8 +96,8 @@ case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a c
   local wanted='tma_prefetch\(&[ABC]_map'
   same "$(maps)" "1 tma_prefetch(&A_map 1 tma_prefetch(&B_map 1 tma_prefetch(&C_map"
   wanted='PROMOTION_(NONE|L2_[0-9]+B)'
-  same "$(maps)" "3 PROMOTION_L2_128B"
-  same "$(maps -fl2-fetch=256)" "3 PROMOTION_L2_256B"
-  same "$(maps -fl2-fetch=100)" "3 PROMOTION_L2_128B"
+  same "$(maps)" "3 PROMOTION_L2_256B"
+  same "$(maps -fl2-fetch=128)" "3 PROMOTION_L2_128B"
+  same "$(maps -fl2-fetch=100)" "3 PROMOTION_L2_256B"
   same "$(maps -fno-l2-fetch)" "3 PROMOTION_NONE"
 }

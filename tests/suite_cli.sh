@@ -552,13 +552,14 @@ case_hints() { # T.Kernel(NAME=VALUE) is -fNAME=VALUE for that kernel, and the f
   sed 's/threads=thread_num/&, HINT/' samples/gemm_nt.tl > "$D/hint.tl"
   ir samples/gemm_nt.tl > "$D/plain"
   for p in stages=2/stages=2 persistent=False/no-persistent warp_specialize=False/no-warp-specialize \
-    wgmma=False/no-wgmma wgmma_ahead=True/wgmma-ahead tma_store=False/no-tma-store slabs=False/no-slabs; do
+    wgmma=False/no-wgmma wgmma_ahead=True/wgmma-ahead tma_store=False/no-tma-store slabs=False/no-slabs \
+    raster=3/raster=3; do
     sed "s/HINT/${p%/*}/" "$D/hint.tl" > "$D/gemm_nt.tl"
     ir "$D/gemm_nt.tl" > "$D/hint" && ir samples/gemm_nt.tl "-f${p#*/}" > "$D/flag" || fail "$p"
     cmp -s "$D/hint" "$D/flag" || fail "T.Kernel(${p%/*}) is not -f${p#*/}"
     cmp -s "$D/hint" "$D/plain" && fail "T.Kernel(${p%/*}) changes nothing"
     flag=${p#*/}
-    case $flag in no-*) flag=${flag#no-} ;; stages=2) flag=stages=1 ;; *) flag=no-$flag ;; esac
+    case $flag in no-*) flag=${flag#no-} ;; *=*) flag=${flag%=*}=1 ;; *) flag=no-$flag ;; esac
     ir samples/gemm_nt.tl "-f$flag" > "$D/flag"
     ir "$D/gemm_nt.tl" "-f$flag" | cmp -s - "$D/flag" || fail "-f$flag does not win over T.Kernel(${p%/*})"
   done

@@ -41,18 +41,15 @@ static inline void micro_text(Micros *s, const char *text) {
 /* ------------------------------------------------------------------ TMA loads and stores */
 
 // A box at a place of a tensor of `rank` dimensions of extent 24 or so, partly outside: its bytes
-// as they lie in shared memory go to C; stored to D, a tensor of the same shape, at the absolute
-// values of the coordinates, as no store starts below 0.
+// as they lie in shared memory go to C; stored to D, a tensor of the same shape, at `stored`, as no
+// store starts below 0 or, innermost, at no multiple of 16 bytes.
 static inline void micro_tma(Micros *s, const char *type, int rank, const char *shape,
-                             const char *box, const char *coords, const char *attributes, int n,
-                             int bytes, int total) {
+                             const char *box, const char *coords, const char *stored,
+                             const char *attributes, int n, int bytes, int total) {
   static int serial;
   Arena *a = s->a;
   const char *name = arena_printf(a, "tma_%dd_%s_%d", rank, type, serial++);
   const char *sizes = arena_printf(a, "[%d]", total);
-  char *stored = arena_str(a, coords);
-  for (char *c = stored; *c; c++)
-    if (*c == '-') *c = ' ';
   micro_text(
       s, arena_printf(a,
                       "program micro_%s\nparam A : tensor %s %s role in\n"
@@ -76,30 +73,32 @@ static inline void micro_tma(Micros *s, const char *type, int rank, const char *
 
 static inline void micro_tma_all(Micros *s) {
   // 2-D: every swizzle, negative and far coordinates
-  micro_tma(s, "float16", 2, "40, 72", "16, 64", "30 +: 16, -8 +: 64", "swizzle 128 l2 128", 1024,
-            2048, 2880);
-  micro_tma(s, "float16", 2, "40, 72", "16, 32", "-3 +: 16, 56 +: 32", "swizzle 64", 512, 1024,
-            2880);
-  micro_tma(s, "float16", 2, "40, 72", "32, 16", "9 +: 32, 64 +: 16", "swizzle 32", 512, 1024,
-            2880);
-  micro_tma(s, "float32", 2, "40, 72", "8, 32", "35 +: 8, 50 +: 32", "swizzle 128 nan", 256, 1024,
-            2880);
-  micro_tma(s, "bfloat16", 2, "40, 72", "16, 40", "30 +: 16, -8 +: 40", "nan l2 256", 640, 1280,
-            2880);
-  micro_tma(s, "uint8", 2, "40, 80", "16, 128", "3 +: 16, 7 +: 128", "swizzle 128", 2048, 2048,
-            3200);
-  micro_tma(s, "float64", 2, "40, 16", "16, 8", "30 +: 16, -2 +: 8", "swizzle 64", 128, 1024, 640);
-  micro_tma(s, "int32", 1, "640", "64", "600 +: 64", "l2 64", 64, 256, 640);
-  micro_tma(s, "float16", 3, "6, 10, 24", "2, 4, 16", "5 +: 2, -1 +: 4, 9 +: 16", "", 128, 256,
-            1440);
-  micro_tma(s, "float16", 3, "6, 10, 72", "2, 16, 64", "1 +: 2, 3 +: 16, 16 +: 64", "swizzle 128",
-            2048, 4096, 4320);
-  micro_tma(s, "float16", 4, "3, 6, 10, 24", "2, 2, 4, 8", "2 +: 2, 0 +: 2, 7 +: 4, 20 +: 8", "",
-            128, 256, 4320);
+  micro_tma(s, "float16", 2, "40, 72", "16, 64", "30 +: 16, -8 +: 64", "30 +: 16, 8 +: 64",
+            "swizzle 128 l2 128", 1024, 2048, 2880);
+  micro_tma(s, "float16", 2, "40, 72", "16, 32", "-3 +: 16, 56 +: 32", "3 +: 16, 56 +: 32",
+            "swizzle 64", 512, 1024, 2880);
+  micro_tma(s, "float16", 2, "40, 72", "32, 16", "9 +: 32, 64 +: 16", "9 +: 32, 64 +: 16",
+            "swizzle 32", 512, 1024, 2880);
+  micro_tma(s, "float32", 2, "40, 72", "8, 32", "35 +: 8, 60 +: 32", "35 +: 8, 52 +: 32",
+            "swizzle 128 nan", 256, 1024, 2880);
+  micro_tma(s, "bfloat16", 2, "40, 72", "16, 40", "30 +: 16, -8 +: 40", "30 +: 16, 40 +: 40",
+            "nan l2 256", 640, 1280, 2880);
+  micro_tma(s, "uint8", 2, "40, 80", "16, 128", "-3 +: 16, -16 +: 128", "3 +: 16, 16 +: 128",
+            "swizzle 128", 2048, 2048, 3200);
+  micro_tma(s, "float64", 2, "40, 16", "16, 8", "30 +: 16, -2 +: 8", "30 +: 16, 10 +: 8",
+            "swizzle 64", 128, 1024, 640);
+  micro_tma(s, "int32", 1, "640", "64", "600 +: 64", "604 +: 64", "l2 64", 64, 256, 640);
+  micro_tma(s, "float16", 3, "6, 10, 24", "2, 4, 16", "5 +: 2, -1 +: 4, 8 +: 16",
+            "5 +: 2, 8 +: 4, 16 +: 16", "", 128, 256, 1440);
+  micro_tma(s, "float16", 3, "6, 10, 72", "2, 16, 64", "1 +: 2, 3 +: 16, 16 +: 64",
+            "1 +: 2, 3 +: 16, 16 +: 64", "swizzle 128", 2048, 4096, 4320);
+  micro_tma(s, "float16", 4, "3, 6, 10, 24", "2, 2, 4, 8", "2 +: 2, 0 +: 2, 7 +: 4, -8 +: 8",
+            "2 +: 2, 0 +: 2, 7 +: 4, 16 +: 8", "", 128, 256, 4320);
   micro_tma(s, "float32", 5, "2, 3, 4, 5, 8", "2, 2, 2, 2, 4",
-            "1 +: 2, 0 +: 2, 3 +: 2, 4 +: 2, 6 +: 4", "", 64, 256, 960);
-  micro_tma(s, "float16", 2, "40, 72", "16, 64", "30 +: 16, 4 +: 64", "steps [2, 1]", 512, 1024,
-            2880);
+            "1 +: 2, 0 +: 2, 3 +: 2, 4 +: 2, -4 +: 4", "1 +: 2, 0 +: 2, 3 +: 2, 4 +: 2, 4 +: 4", "",
+            64, 256, 960);
+  micro_tma(s, "float16", 2, "40, 72", "16, 64", "30 +: 16, -8 +: 64", "30 +: 16, 8 +: 64",
+            "steps [2, 1]", 512, 1024, 2880);
 }
 
 // Both hints, and a reduction into every element twice.

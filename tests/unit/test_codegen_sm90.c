@@ -191,8 +191,8 @@ START_TEST(launcher) {
       "{72,40},{144},{64,16},CU_TENSOR_MAP_SWIZZLE_NONE,CU_TENSOR_MAP_L2_PROMOTION_NONE,"
       "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,{1,2})",
       "CU_TENSOR_MAP_SWIZZLE_128B,CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
-      "tlc_tma_load_3d(S,&Am,bar,tlc_evict_normal,9,-1,5);",
-      "tlc_tma_store_3d(&Dm,S,tlc_evict_last,9,1,5);",
+      "tlc_tma_load_3d(S,&Am,bar,tlc_evict_normal,8,-1,5);",
+      "tlc_tma_store_3d(&Dm,S,tlc_evict_last,16,8,5);",
       "cluster.val.clusterDim.x=2;",
       "config.attrs=&cluster;",
       "__launch_bounds__(384,1)",

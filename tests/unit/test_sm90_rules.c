@@ -319,9 +319,9 @@ START_TEST(boxes) {
   static const int swizzles[] = {0, 32, 64, 128};
   for (size_t i = 0; i < LEN(swizzles); i++) {
     expect_box(swizzles[i], 2, 0, 0);
-    expect_box(swizzles[i], -3, -5, 0);
-    expect_box(swizzles[i], 10, 60, 1024);
-    expect_box(swizzles[i], 10, 60, 128); // the pattern is the address's, not the tile's
+    expect_box(swizzles[i], -3, -8, 0);
+    expect_box(swizzles[i], 10, 56, 1024);
+    expect_box(swizzles[i], 10, 56, 128); // the pattern is the address's, not the tile's
     expect_box(swizzles[i], 0, 0, 640);
   }
 }
@@ -357,7 +357,7 @@ static void expect_stored(const char *op, int times, int row, int col) {
 }
 
 START_TEST(stored_boxes) {
-  static const int at[][2] = {{0, 0}, {5, 50}, {10, 9}, {19, 71}, {4, 40}, {20, 0}};
+  static const int at[][2] = {{0, 0}, {5, 48}, {10, 8}, {19, 68}, {4, 40}, {20, 0}};
   for (size_t i = 0; i < LEN(at); i++) {
     expect_stored("tma_store", 1, at[i][0], at[i][1]);
     expect_stored("tma_reduce", 3, at[i][0], at[i][1]);
@@ -365,19 +365,25 @@ START_TEST(stored_boxes) {
 }
 END_TEST
 
-// A box that starts below 0 is no place for a store, but one for a load.
-START_TEST(stores_from_below) {
+// No box starts innermost at anything but a multiple of 16 bytes, nor one of a store below 0.
+START_TEST(starts) {
 #define BELOW(op, row, col, more)                                                                  \
   "if tx == 0 { " op "(src=S[0 +: 256], dst=Cm[" row " +: 8, " col " +: 32]" more                  \
   ") bulk_commit() bulk_wait(pending=0, read=1) }"
 #define ONES "for i in 0 +: 8 { S[i * 32 + tx] = int32(1) } fence_proxy_async(space=1) sync_warp() "
-  clean(ONE, ONES BELOW("tma_store", "0", "31", ""));
+  clean(ONE, ONES BELOW("tma_store", "0", "28", ""));
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "0", "-1", ""));
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "-8", "0", "")); // wholly outside
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_reduce", "-1", "0", ", fn=0"));
-  clean(ONE, INIT(1) " if tx == 0 { mbar_arrive_tx(bar=bar[0], bytes=1024)"
-                     " tma_load(src=Am[-1 +: 8, -9 +: 32], dst=S[0 +: 256], bar=bar[0])"
-                     " } sync_threads() mbar_wait(bar=bar[0], parity=0)");
+  said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "0", "30", "")); // 120 bytes
+  said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_reduce", "0", "1", ", fn=0"));
+#define LOAD_AT(col)                                                                               \
+  INIT(1) " if tx == 0 { mbar_arrive_tx(bar=bar[0], bytes=1024)"                                   \
+          " tma_load(src=Am[-1 +: 8, " col " +: 32], dst=S[0 +: 256], bar=bar[0])"                 \
+          " } sync_threads() mbar_wait(bar=bar[0], parity=0)"
+  clean(ONE, LOAD_AT("-8"));
+  said(DIAG_EMU_TMA_START, ONE, LOAD_AT("-9"));
+  said(DIAG_EMU_TMA_START, ONE, LOAD_AT("2"));
 }
 END_TEST
 
@@ -437,7 +443,7 @@ int main(void) {
                           lanes_of_a_warp,
                           boxes,
                           stored_boxes,
-                          stores_from_below,
+                          starts,
                           updates_and_reads,
                           stored_matrices};
   return run_suite("sm90_rules", tests, LEN(tests));
