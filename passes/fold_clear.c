@@ -1,7 +1,8 @@
 // Accumulators of wgmma that a statement sets to zero before the loop that adds to them: the first
 // product overwrites them instead, and no thread has to write its registers.
 //   clear C; for k { ...; C += A B }   becomes   for k { ...; C = (k is the first ? 0 : C) + A B }
-// Where the loop may have no iterations, C is cleared in that case.
+// Where the loop may have no iterations, C is cleared in that case. And
+//   if c { clear C } else { ... }; C += A B   becomes   if not c { ... }; C = (c ? 0 : C) + A B
 // SPDX-License-Identifier: MIT
 #include "passes/pipeline.h"
 
@@ -72,12 +73,24 @@ static Stmt *folded(Fold *f, Stmt *block, int at, Buffer *b) {
   return st_if(a, none, walk_block(a, fill), NULL, fill->span);
 }
 
+// What is left of `if c { clear b } else { ... }` where the gemm that adds to b is next.
+static Stmt *folded_if(Fold *f, Stmt *block, int at) {
+  Stmt *s = block->u.block.data[at];
+  if (s->kind != ST_IF || !s->u.branch.no || walk_has_load(s->u.branch.cond)) return NULL;
+  Buffer *b = cleared(st_only(s->u.branch.yes));
+  Stmt *use = b ? next_use(f, block, at + 1, b) : NULL;
+  if (!use || !adds(f, use, b)) return NULL;
+  set_clear(use, s->u.branch.cond);
+  Expr *other = ex_un(f->c->arena, UN_NOT, s->u.branch.cond);
+  return st_if(f->c->arena, other, s->u.branch.no, NULL, s->span);
+}
+
 static Stmt *fold(void *ctx, Stmt *s) {
   Fold *f = ctx;
   if (s->kind != ST_BLOCK) return s;
   for (int i = 0; i < s->u.block.len; i++) {
     Buffer *b = cleared(s->u.block.data[i]);
-    Stmt *rest = b ? folded(f, s, i, b) : NULL;
+    Stmt *rest = b ? folded(f, s, i, b) : folded_if(f, s, i);
     if (rest) s->u.block.data[i] = rest;
   }
   return s;

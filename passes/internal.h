@@ -14,6 +14,10 @@
 
 void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
+/* masks.c */
+
+bool masks_split(PassCtx *c, Program *p, Kernel *k); // was something decided for a whole tile?
+
 /* raster.c */
 
 void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel

@@ -179,5 +179,9 @@ void simplify_kernel(Program *p, Kernel *k, PassCtx *c) {
 }
 
 void pass_simplify(Program *p, PassCtx *c) {
-  for (int i = 0; i < p->kernels.len; i++) simplify_kernel(p, p->kernels.data[i], c);
+  for (int i = 0; i < p->kernels.len; i++) {
+    Kernel *k = p->kernels.data[i];
+    simplify_kernel(p, k, c);
+    if (masks_split(c, p, k)) simplify_kernel(p, k, c);
+  }
 }
