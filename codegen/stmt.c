@@ -82,9 +82,9 @@ static void loop(Cg *c, const Stmt *s) {
     die("a loop of kind %d at THREAD level", (int)s->u.loop.loop);
   Var *v = s->u.loop.var[0];
   Expr *min = s->u.loop.min[0], *end = ex_add(c->arena, min, s->u.loop.extent[0]);
-  int names = names_mark(c->names), facts = facts_mark(c->facts);
   if (v->type == DT_INDEX) names_of(c->names, v)->bits = loop_bits(c, min, end);
-  const char *bound = loop_end(c, v, end);
+  const char *bound = loop_end(c, v, end); // declared beside the loop: visible after it as well
+  int names = names_mark(c->names), facts = facts_mark(c->facts);
   const char *name = names_declare(c->names, v, v->name);
   if (s->u.loop.loop == LOOP_UNROLL) {
     if (s->u.loop.unroll) cg_line(c, "#pragma unroll %d", s->u.loop.unroll);
