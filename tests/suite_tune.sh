@@ -221,6 +221,8 @@ case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
   build -p M=512,N=512,K=2049; has "$D/x.cu" 'block_M=64,' # nearest by the logarithm: 4096, not 1024
   build -p M=512,N=512,K=2047; has "$D/x.cu" 'block_M=128,'
   build -p M=512,N=512,K=4096,block_M=32; has "$D/x.cu" 'block_M=32, block_N=128' # -p counts more
+  sed 's/"K": 1024/&, "enable_rasteration": false/' "$D/g.json" > "$D/d.json"
+  build --tuned "$D/d.json" -p M=512,N=512,K=1024; has "$D/x.cu" 'block_M=64,' # defaults count
   build -p M=512,N=512,K=1024 -MD -MF "$D/x.d"; has "$D/x.d" "samples/gemm_nt.tl $D/g.json"
   build --arch sm_90a; same $? 0
   has "$D/err" 'warning: --tuned .*: no entry for matmul_nt on sm_90a fits; there are some for sm_80'

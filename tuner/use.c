@@ -118,6 +118,15 @@ static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, co
   return complain(o, "the program has changed since it was tuned: tune it anew");
 }
 
+// The kernel with its parameters as this build binds them; a list of kernels knows none.
+static const EvEntry *bound(EvOptions *ev, const EvEntry *kernel) {
+  EvResult r = {0};
+  ev->list = false;
+  ev->entry = kernel->name;
+  (void)ev_compile(ev, &r); // what is wrong with the program the build itself will say
+  return r.entries.len == 1 ? &r.entries.data[0] : kernel;
+}
+
 int tn_use(Options *o, Job *j) {
   EvResult r = {0};
   job_target(j, o);
@@ -125,12 +134,13 @@ int tn_use(Options *o, Job *j) {
   ev.diags = diag_new(j->arena, j->sources, (DiagOptions){0});
   ev.list = true;
   vec_push(j->arena, &j->read, o->tune.tuned);
-  (void)ev_compile(&ev, &r); // what is wrong with the program the build itself will say
+  (void)ev_compile(&ev, &r);
   if (strchr(o->arch, ','))
     return complain(o, "an entry is for one target, and --arch names several: defaults are used");
   if (r.entries.len > 1) return complain(o, "it is for one kernel: name it by --entry");
   if (!r.entries.len) return EXIT_OK;
-  Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, &r.entries.data[0], j->target->name};
+  Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, NULL, j->target->name};
+  u.kernel = bound(&ev, &r.entries.data[0]);
   Buf others = {0};
   double far;
   const AstExpr *e = nearest(&u, &far, &others);
