@@ -26,6 +26,6 @@ def many(suite, run, cases):
         story = io.StringIO()
         with contextlib.redirect_stdout(story), contextlib.redirect_stderr(story):
             status = status_of(run, case)
-        print("FAIL" if status else "pass", suite, case)
-        if status:
-            print("".join(f"    {line}\n" for line in story.getvalue().splitlines()[:40]), end="")
+        lines = story.getvalue().splitlines()[:40] if status else []
+        told = [f"{'FAIL' if status else 'pass'} {suite} {case}", *(f"    {line}" for line in lines), ""]
+        print("\n".join(told), end="", flush=True)  # in one piece: others write to the same file
