@@ -65,7 +65,7 @@ static pid_t pid_in(const char *name) {
   ck_abort_msg("%s was not written", name);
 }
 
-// Dead within twenty seconds: what has been killed may still be a zombie of a stranger for a moment.
+// Dead within 20 seconds: what has been killed may still be a zombie of a stranger for a moment.
 static bool dies(pid_t pid) {
   for (int i = 0; i < 2000; i++, usleep(10000))
     if (!alive(pid)) return true;
