@@ -356,6 +356,7 @@ void pass_layout(Program *p, PassCtx *c) {
     infer(&in);
     remark_loops(&in);
     layout_stage_misfits(c, k);
+    layout_carry_sums(c, k);
     layout_shared_tiles(c, k);
   }
 }

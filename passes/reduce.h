@@ -22,6 +22,10 @@ void expand_tiles(Arena *a, Kernel *k); // reductions, scans, reducers, tests, i
 // in it that reads the loop's own reducer. NULL after reporting that this cannot be done.
 Stmt *layout_own_reducer(PassCtx *c, Kernel *k, Stmt *loop, const FragUse *u, Stmt **last);
 
+/* layout_sums.c */
+
+void layout_carry_sums(PassCtx *c, Kernel *k); // sums in loops stay partial until after them
+
 /* lower_reduce.c */
 
 void lower_update(Lower *l, Stmt *s, Stmt *out);
