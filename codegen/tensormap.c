@@ -25,10 +25,11 @@ void cg_map_params(Cg *c, bool *first) {
 
 // Which maps does the kernel's text mention?
 static bool used(Cg *c, const Kernel *k, const Buffer *b) {
+  if (!is_map(b)) return false;
   Cg uses = *c;
   uses.names = names_new(c->arena);
   cg_uses(&uses, k);
-  return is_map(b) && names_of(uses.names, b)->used;
+  return names_of(uses.names, b)->used;
 }
 
 void cg_map_arguments(Cg *c, const Kernel *k) {

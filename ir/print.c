@@ -135,7 +135,7 @@ static void print_kernel(Printer *p, const Kernel *k) {
   buf_puts(p->out, "  body");
   print_block(p, k->body, 1);
   buf_puts(p->out, "\n}");
-  p->active.len = mark;
+  printer_pop(p, mark);
   print_end(p, k->span);
 }
 

@@ -7,11 +7,12 @@
 
 typedef struct {
   Buf *out;
-  Arena *arena; // names
-  PtrMap *names; // Var or Buffer -> its name in the text
-  VEC(const char *) active; // names taken in the open scopes
+  Arena *arena;             // names
+  PtrMap *names;            // Var or Buffer -> its name in the text
+  Map *taken;               // names that are taken, non-NULL while they are
+  Map *next;                // name -> n where all of name_1 ... name_n are taken
+  VEC(const char *) active; // those of the open scopes
   PtrMap *pinned;           // variables that facts on the device mention: their names stay taken
-  VEC(const char *) forever;
   bool spans;
 } Printer;
 
@@ -21,12 +22,13 @@ Printer printer_new(Buf *out);
 void printer_free(Printer *p);
 // A free name for a variable or buffer: its own where possible, else with a number after it.
 const char *printer_declare(Printer *p, const void *what, const char *name);
+void printer_pop(Printer *p, int mark); // the scopes since p->active was as long end
 const char *printer_name(Printer *p, const void *what, const char *name); // declares when new
 void print_expr(Printer *p, const Expr *x, int outer); // (x) when it binds less than outer
 void print_list(Printer *p, Expr *const *list, int n); // [a, b]
 void print_region(Printer *p, const Region *r);
 void print_places(Printer *p, const IndexMap *m); // " places [i] to [e]"
-void print_string(Buf *out, const char *s); // quoted, escaped
+void print_string(Buf *out, const char *s);       // quoted, escaped
 
 /* print_stmt.c */
 

@@ -9,20 +9,18 @@
 
 Printer printer_new(Buf *out) {
   Arena *a = arena_new();
-  return (Printer){.out = out, .arena = a, .names = ptrmap_new(a),
+  return (Printer){.out = out,
+                   .arena = a,
+                   .names = ptrmap_new(a),
+                   .taken = map_new(a),
+                   .next = map_new(a),
                    .pinned = ptrmap_new(a)};
 }
 
 void printer_free(Printer *p) { arena_free(p->arena); }
 
 static bool taken(const Printer *p, const char *name) {
-  for (int i = p->active.len; i-- > 0;) {
-    if (!strcmp(p->active.data[i], name)) return true;
-  }
-  for (int i = 0; i < p->forever.len; i++) {
-    if (!strcmp(p->forever.data[i], name)) return true;
-  }
-  return word_reserved(name);
+  return map_get(p->taken, name) || word_reserved(name);
 }
 
 // Only what the reader takes for an identifier.
@@ -38,11 +36,33 @@ static const char *clean(Arena *a, const char *name) {
 const char *printer_declare(Printer *p, const void *what, const char *name) {
   name = clean(p->arena, name);
   const char *unique = name;
-  for (int i = 1; taken(p, unique); i++) unique = arena_printf(p->arena, "%s_%d", name, i);
-  if (ptrmap_get(p->pinned, what)) vec_push(p->arena, &p->forever, unique);
-  else vec_push(p->arena, &p->active, unique);
+  if (taken(p, name)) {
+    intptr_t i = (intptr_t)map_get(p->next, name);
+    do unique = arena_printf(p->arena, "%s_%d", name, (int)++i);
+    while (taken(p, unique));
+    map_set(p->next, name, (void *)i);
+  }
+  map_set(p->taken, unique, p);
+  if (!ptrmap_get(p->pinned, what)) vec_push(p->arena, &p->active, unique);
   ptrmap_set(p->names, what, (void *)(uintptr_t)unique);
   return unique;
+}
+
+// A name with a number after it is free again for those who ask without.
+static void number_freed(Printer *p, const char *name) {
+  const char *end = strrchr(name, '_');
+  if (!end || !isdigit((unsigned char)end[1])) return;
+  const char *stem = arena_printf(p->arena, "%.*s", (int)(end - name), name);
+  intptr_t n = (intptr_t)map_get(p->next, stem), freed = atoi(end + 1);
+  if (freed >= 1 && freed <= n) map_set(p->next, stem, (void *)(freed - 1));
+}
+
+void printer_pop(Printer *p, int mark) {
+  while (p->active.len > mark) {
+    const char *name = p->active.data[--p->active.len];
+    map_set(p->taken, name, NULL);
+    number_freed(p, name);
+  }
 }
 
 const char *printer_name(Printer *p, const void *what, const char *name) {
@@ -170,7 +190,7 @@ void print_places(Printer *p, const IndexMap *m) {
   buf_puts(p->out, "] to ");
   print_list(p, m->to, m->m);
   if (m->fragment) buf_printf(p->out, " copies %d", m->replicate);
-  p->active.len = mark;
+  printer_pop(p, mark);
 }
 
 void ir_print_expr(const Expr *x, Buf *out) {

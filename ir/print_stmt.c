@@ -23,7 +23,7 @@ void print_block(Printer *p, const Stmt *s, int indent) {
     print_stmt(p, s->u.block.data[i], indent + 1);
   print_indent(p, indent);
   buf_putc(p->out, '}');
-  p->active.len = mark;
+  printer_pop(p, mark);
 }
 
 static void print_type(Printer *p, const Var *v, DType usual) {
@@ -69,7 +69,7 @@ static void print_loop(Printer *p, const Stmt *s, int indent) {
     print_expr(p, s->u.loop.cond, 0);
   }
   print_block(p, s->u.loop.body, indent);
-  p->active.len = mark;
+  printer_pop(p, mark);
   print_end(p, s);
 }
 

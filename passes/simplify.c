@@ -143,12 +143,21 @@ static bool dead(Used *u, const Stmt *s) {
   return false;
 }
 
-static void use_stmt(void *ctx, Stmt *s) {
-  Used *u = ctx;
+static void use_stmt(Used *u, Stmt *s) {
   if (dead(u, s)) return; // kept alive by a later round where it is used
   st_exprs(s, use_slot, u);
   if (s->kind == ST_STORE && s->u.store.buf->scope != SC_LOCAL) use_buffer(u, s->u.store.buf);
   if (s->kind == ST_OP) use_regions(u, s);
+}
+
+// From the end, so that a chain of lets takes one round.
+static void use_backwards(Used *u, Stmt *s) {
+  if (!s) return;
+  if (s->kind == ST_BLOCK)
+    for (int i = s->u.block.len; i-- > 0;) use_backwards(u, s->u.block.data[i]);
+  if (s->kind == ST_FOR) use_backwards(u, s->u.loop.body);
+  if (s->kind == ST_IF) use_backwards(u, s->u.branch.no), use_backwards(u, s->u.branch.yes);
+  use_stmt(u, s);
 }
 
 static Stmt *drop(void *ctx, Stmt *s) {
@@ -163,7 +172,7 @@ static void drop_unused(Arena *a, Kernel *k) {
   Used u = {a, map_new(a)};
   for (int before = -1; before != map_len(u.used);) { // uses reach lets, whose values reach others
     before = map_len(u.used);
-    st_walk(k->body, use_stmt, &u);
+    use_backwards(&u, k->body);
   }
   k->body = walk_block(a, st_rewrite(a, k->body, drop, &u));
   int n = 0;

@@ -101,3 +101,41 @@ case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a c
   same "$(maps -fl2-fetch=100)" "3 PROMOTION_L2_256B"
   same "$(maps -fno-l2-fetch)" "3 PROMOTION_NONE"
 }
+# A chain of thousands of values that each need the one before: no pass walks it once a value.
+case_long_chain() {
+  cat > "$D/chain.tl" << 'END'
+import tilelang.language as T
+
+
+def grown(x, n):
+    for _ in range(n):
+        x = x + 1.0
+    return x
+
+
+@T.prim_func
+def chain(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(64):
+            C[i] = grown(A[i], 6000)
+END
+  (ulimit -t 20 && "$TLC" "$D/chain.tl" -o "$D/chain.cu") || fail "more than 20 s of a processor"
+  grep -q ', x5999);' "$D/chain.cu" || fail "$(tail -n 80 "$D/chain.cu" | head -n 5)"
+}
+case_numbers_again() { # the number after a name is free where the name's scope has ended
+  cat > "$D/again.tl" << 'END'
+import tilelang.language as T
+
+
+@T.prim_func
+def again(C: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=32):
+        for i in T.serial(2):
+            for i in T.serial(3):
+                C[i] = 0
+        for i in T.serial(4):
+            for i in T.serial(5):
+                C[i] = 1
+END
+  same "$("$TLC" --emit=tile "$D/again.tl" -o - | grep -oE 'for i[_0-9]*' | tr '\n' ' ')" "for i for i_1 for i for i_1 "
+}
