@@ -315,6 +315,8 @@ void pass_check(Program *p, PassCtx *c) {
     check_reducers(&k);
     check_registers(&k);
     if (!diag_errors(c->diags)) check_unwritten(&k);
-    if (!diag_errors(c->diags)) expand_gathers(c->arena, kernel);
+    if (diag_errors(c->diags)) continue;
+    expand_gathers(c->arena, kernel);
+    box_loops(c, p, kernel);
   }
 }

@@ -26,6 +26,10 @@ void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel
 
 void jumps_expand(Arena *a, Kernel *k); // while, break and continue become conditions and flags
 
+/* box_loops.c */
+
+void box_loops(PassCtx *c, const Program *p, Kernel *k); // those that TMA can store, as one op each
+
 /* gemm_widen.c */
 
 void gemm_widen(PassCtx *c, Kernel *k); // narrow types as wider ones where there is no instruction

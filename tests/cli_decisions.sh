@@ -41,6 +41,12 @@ case_reductions() { # by TMA, from slabs whose pairs of elements are stored toge
   done
   for form in 1 2 3 5; do same "$(reductions tests/cases/tma_reduce.tl -p DT=int32,form=$form)" ""; done
 }
+case_box_loops() { # loops over the elements of boxes go out as boxes
+  for form in 0 1 2 3 4 5 6 7 8; do
+    "$TLC" --arch=sm_90a tests/cases/box_loops.tl -p form=$form -o "$D/x.cu" || fail "form $form"
+    same "$form: $(grep -c 'tlc_tma_[a-z]*_[12]d(&C' "$D/x.cu")" "$form: $((form < 3 ? 2 : 0))"
+  done
+}
 case_neighbours() { # rows that no wide access fits: neighbouring threads have neighbouring elements
   "$TLC" --remarks -p off=1,W=72 tests/cases/case15_unaligned_async.tl -o "$D/x.cu" > "$D/out" 2>&1 || fail emit
   ! grep 'scalar accesses' "$D/out" || fail "elements one by one"
