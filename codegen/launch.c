@@ -393,13 +393,30 @@ static bool launch_condition(Cg *c, const Kernel *k, bool may_have_failed) {
   return true;
 }
 
-static void launch_cluster(Cg *c, const Kernel *k) {
-  cg_line(c, "cudaLaunchAttribute cluster = {};");
-  cg_line(c, "cluster.id = cudaLaunchAttributeClusterDimension;");
-  for (int i = 0; i < 3; i++)
-    cg_line(c, "cluster.val.clusterDim.%c = %d;", "xyz"[i], k->cluster[i] > 0 ? k->cluster[i] : 1);
-  cg_line(c, "config.attrs = &cluster;");
-  cg_line(c, "config.numAttrs = 1;");
+static void waits(void *ctx, Stmt *s) {
+  if (s->kind == ST_OP && s->u.op.op == OP_GRID_WAIT) *(bool *)ctx = true;
+}
+
+// How it is launched beside grid and block: in clusters, before the kernels ahead of it have ended.
+static void launch_attributes(Cg *c, const Kernel *k) {
+  bool early = false, clustered = kernel_cluster(k) > 1;
+  st_walk(k->body, waits, &early);
+  int n = early + clustered, i = 0;
+  if (!n) return;
+  cg_line(c, "cudaLaunchAttribute attribute[%d] = {};", n);
+  if (clustered) {
+    cg_line(c, "attribute[%d].id = cudaLaunchAttributeClusterDimension;", i);
+    for (int d = 0; d < 3; d++)
+      cg_line(c, "attribute[%d].val.clusterDim.%c = %d;", i, "xyz"[d],
+              k->cluster[d] > 0 ? k->cluster[d] : 1);
+    i++;
+  }
+  if (early) {
+    cg_line(c, "attribute[%d].id = cudaLaunchAttributeProgrammaticStreamSerialization;", i);
+    cg_line(c, "attribute[%d].val.programmaticStreamSerializationAllowed = 1;", i);
+  }
+  cg_line(c, "config.attrs = attribute;");
+  cg_line(c, "config.numAttrs = %d;", n);
 }
 
 static void launch_grid(Cg *c, const Kernel *k) {
@@ -435,7 +452,7 @@ static void launch(Cg *c, const Kernel *k, bool may_have_failed) {
   cg_line(c, "config.blockDim = dim3(%d);", kernel_threads(k));
   if (k->smem_bytes) cg_line(c, "config.dynamicSmemBytes = %lld;", (long long)k->smem_bytes);
   cg_line(c, "config.stream = stream;");
-  if (kernel_cluster(k) > 1) launch_cluster(c, k);
+  launch_attributes(c, k);
   cg_maps(c, k);
   bool checked = names_mark(c->names) > names;
   if (checked) cg_open(c, "if (error == cudaSuccess) {");
@@ -491,7 +508,7 @@ void cg_declare_params(Cg *c) {
   const Program *p = c->p;
   names_reserve(c->names, p->symbol);
   names_reserve(c->names, "config");
-  names_reserve(c->names, "cluster");
+  names_reserve(c->names, "attribute");
   names_reserve(c->names, "pending");
   names_reserve(c->names, "why");
   for (int i = 0; i < p->kernels.len; i++) names_reserve(c->names, p->kernels.data[i]->name);

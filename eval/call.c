@@ -171,6 +171,7 @@ bool ev_bind(Ev *ev, Call *c) {
   Slot slot;
   for (int i = 0; next_slot(&sig, &slot);) {
     if (slot.star) continue;
+    if (i == CALL_MAX) die("%s has more than %d parameters", c->fn->name, CALL_MAX);
     if (!slot.optional && c->arg[i].kind == V_UNSET)
       ev_fail(ev, DIAG_ARG_MISSING, c->span, full_name(ev, c->fn), slot.name,
               slot_list(ev, c->fn->signature));

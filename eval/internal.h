@@ -253,7 +253,7 @@ struct Builtin {
   const char *meaning;
 };
 
-enum { CALL_MAX = 20, EV_MAX_STEPS = 5000000 };
+enum { CALL_MAX = 32, EV_MAX_STEPS = 5000000 };
 
 struct Call {
   const Builtin *fn;

@@ -18,6 +18,10 @@ void simplify_kernel(Program *p, Kernel *k, PassCtx *c); // at either level
 
 bool masks_split(PassCtx *c, Program *p, Kernel *k); // was something decided for a whole tile?
 
+/* pdl.c */
+
+void pdl_kernel(Kernel *k, PassCtx *c); // programmatic dependent launch of a lowered kernel
+
 /* raster.c */
 
 void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel

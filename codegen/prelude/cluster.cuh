@@ -1,6 +1,12 @@
 // Clusters, named barriers, registers of warpgroups, stmatrix (PTX ISA).
 // SPDX-License-Identifier: 0BSD
 
+// Waits for the kernels before this one on its stream, and sees what they wrote.
+// @helper grid_wait device
+static __device__ __forceinline__ void tlc_grid_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 // @helper cluster_arrive device
 static __device__ __forceinline__ void tlc_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -193,8 +193,8 @@ START_TEST(launcher) {
       "CU_TENSOR_MAP_SWIZZLE_128B,CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
       "tlc_tma_load_3d(S,&Am,bar,tlc_evict_normal,8,-1,5);",
       "tlc_tma_store_3d(&Dm,S,tlc_evict_last,16,8,5);",
-      "cluster.val.clusterDim.x=2;",
-      "config.attrs=&cluster;",
+      "attribute[0].val.clusterDim.x=2;",
+      "config.attrs=attribute;",
       "__launch_bounds__(384,1)",
       "config.blockDim=dim3(384);",
       "const__grid_constant__CUtensorMapAm"};
