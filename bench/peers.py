@@ -58,16 +58,16 @@ class Kernel:
         build, launch, settings = shim()
         self.manifest, path = library(ask)
         self.device = settings.device()
-        library = build.ctypes.CDLL(path)
+        code = build.ctypes.CDLL(path)
         torch.manual_seed(1)
         given = {name: value for name, _, _, value in ask["given"]}
         self.tensors = {p["name"]: self.tensor(p, given, launch) for p in self.manifest["params"]}
-        self.space = launch.workspace(library, self.manifest["symbol"], [], next(iter(self.tensors.values())))
+        self.space = launch.workspace(code, self.manifest["symbol"], [], next(iter(self.tensors.values())))
         args = [launch.pointer(p, self.tensors[p["name"]]) for p in self.manifest["params"]]
         if self.space is not None:
             args.append(build.ctypes.c_void_p(self.space.data_ptr()))
-        function = getattr(library, self.manifest["symbol"])
-        check = getattr(library, self.manifest["symbol"] + "_check")
+        function = getattr(code, self.manifest["symbol"])
+        check = getattr(code, self.manifest["symbol"] + "_check")
 
         def call():
             status = function(*args, launch.stream())
