@@ -218,8 +218,9 @@ static void drop_seen(Emu *e, HCell *c) {
 
 // Does the older record say nothing that the newer one does not?
 static bool covers(const Emu *e, const Seen *newer, const Seen *older) {
-  if (newer->atomic != older->atomic || !newer->op != !older->op) return false;
-  if (!newer->op) return newer->warp == older->warp && !(older->mask & ~newer->mask);
+  if (newer->warp != older->warp || newer->atomic != older->atomic || !newer->op != !older->op)
+    return false;
+  if (!newer->op) return !(older->mask & ~newer->mask);
   const AsyncOp *a = &e->hb->ops.data[newer->op], *b = &e->hb->ops.data[older->op];
   return a->kind == b->kind && a->thread == b->thread && a->kind != ASYNC_LOAD;
 }

@@ -53,7 +53,7 @@ style:
 # The same tests under AddressSanitizer and UndefinedBehaviorSanitizer, without nvcc's part.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize:
-	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g $(SAN)" LDFLAGS="$(SAN)" san-check
+	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" LDFLAGS="$(SAN)" san-check
 
 san-check: all $(UNIT)
 	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
