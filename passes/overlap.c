@@ -177,6 +177,55 @@ Stmt *overlap_loop(PassCtx *c, const Kernel *k, Stmt *loop, const OverlapTurn *t
   loop->u.loop.num_stages = 0;
   st_add(a, some, loop);
   st_add(a, some, tail);
-  Expr *any = ex_lt(a, zero, n);
-  return ex_is(any, 1) ? some : st_if(a, any, some, NULL, loop->span);
+  return o.plan->overlap.enters ? some : st_if(a, ex_lt(a, zero, n), some, NULL, loop->span);
+}
+
+static bool is_wait(const Stmt *s) { return s->kind == ST_OP && s->u.op.op == OP_WGMMA_WAIT; }
+
+static void note_other(void *ctx, Stmt *s) {
+  bool arrives = s->kind == ST_OP && s->u.op.op == OP_MBAR_ARRIVE;
+  if (!arrives && s->kind != ST_BLOCK && s->kind != ST_IF) *(bool *)ctx = true;
+}
+
+// Plain work, or what gives the slot of another channel back.
+static bool is_plain(Stmt *s) {
+  bool other = false;
+  if (s->kind == ST_FOR) return s->u.loop.loop == LOOP_PARALLEL;
+  if (s->kind == ST_IF) st_walk(s, note_other, &other);
+  if (s->kind == ST_IF) return !other;
+  if (s->kind != ST_OP) return s->kind == ST_STORE || s->kind == ST_LET;
+  OpCode op = s->u.op.op;
+  return op == OP_COPY || op == OP_FILL || op == OP_SYNC_WARP;
+}
+
+// May it run while the last product does?
+static bool beside(Arena *a, Stmt *s, const Stmt *gemm) {
+  bool apart = is_plain(s);
+  for (int i = 0; apart && i < 3; i++)
+    apart = !walk_touches(a, s, gemm->u.op.arg[i].region->buf, false);
+  return apart;
+}
+
+// Are the tiles of the last product all in a channel of its own? Then no other slot that is given
+// back is one of its.
+static bool has_own(const PlanLoop *plan, const Stmt *gemm) {
+  bool own = false;
+  for (int c = 0; c < plan->channels; c++) own |= plan->channel[c].first == plan->overlap.last;
+  return own && gemm->u.op.arg[0].region->buf->scope == SC_FRAGMENT;
+}
+
+void overlap_sink(PassCtx *c, const PlanLoop *plan, const Stmt *gemm, Stmt *block, int at) {
+  Arena *a = c->arena;
+  Stmt *all = block->u.block.data[at];
+  int to = at + 1, from = 0;
+  while (to < block->u.block.len && beside(a, block->u.block.data[to], gemm)) to++;
+  if (all->kind != ST_BLOCK || to == at + 1 || !has_own(plan, gemm)) return;
+  for (int i = 0; i < all->u.block.len; i++)
+    if (all->u.block.data[i]->kind == ST_FOR) from = i;
+  while (!is_wait(all->u.block.data[from])) from++;
+  Stmt *last = block->u.block.data[to - 1], *both = st_block(a, last->span);
+  vec_push(a, &both->u.block, last);
+  for (int i = from; i < all->u.block.len; i++) vec_push(a, &both->u.block, all->u.block.data[i]);
+  all->u.block.len = from;
+  block->u.block.data[to - 1] = both;
 }

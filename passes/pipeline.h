@@ -68,6 +68,9 @@ typedef struct {
 // The loop, whose body still holds its copies, with the last product of each iteration behind the
 // first of the next one. turn: by channel.
 Stmt *overlap_loop(PassCtx *c, const Kernel *k, Stmt *loop, const OverlapTurn *turn);
+// What of the block follows such a loop, its child `at`, and does not need the last product `gemm`
+// goes ahead of its end.
+void overlap_sink(PassCtx *c, const PlanLoop *plan, const Stmt *gemm, Stmt *block, int at);
 
 /* persist.c */
 

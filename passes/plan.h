@@ -57,6 +57,7 @@ typedef struct {
   int first, last; // the gemms; last 0: the loop runs as written
   int land;        // of the statement before which the last product must be complete
   int turns;       // warpgroups that issue one after the other; 0: each when it likes
+  bool enters;     // the loop has an iteration, always
 } PlanOverlap;
 
 typedef struct {

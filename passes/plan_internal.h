@@ -47,7 +47,7 @@ bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int te
 /* plan_overlap.c */
 
 // Decides PlanLoop.overlap of a loop with channels.
-void plan_overlap(PassCtx *c, Kernel *k, Stmt *loop, PlanLoop *plan);
+void plan_overlap(PassCtx *c, Facts *f, Kernel *k, Stmt *loop, PlanLoop *plan);
 
 /* cluster.c */
 

@@ -101,7 +101,7 @@ static const char *overlap_why(Overlap *o) {
   return NULL;
 }
 
-void plan_overlap(PassCtx *c, Kernel *k, Stmt *loop, PlanLoop *plan) {
+void plan_overlap(PassCtx *c, Facts *f, Kernel *k, Stmt *loop, PlanLoop *plan) {
   if (!pass_flag(c, k, "overlap", 1)) return;
   Overlap o = {.c = c, .kernel = k, .loop = loop, .plan = plan};
   const char *why = overlap_why(&o);
@@ -109,6 +109,7 @@ void plan_overlap(PassCtx *c, Kernel *k, Stmt *loop, PlanLoop *plan) {
   if (why) return;
   int groups = k->threads / WARPGROUP;
   o.found.turns = groups > 1 && pass_flag(c, k, "take-turns", 1) ? groups : 0;
+  o.found.enters = facts_prove(f, ex_lt(c->arena, ex_index(c->arena, 0), loop->u.loop.extent[0]));
   plan->overlap = o.found;
   plan_gemm(c->plan, at(&o, o.found.first))->open = true;
   plan_gemm(c->plan, at(&o, o.found.last))->open = true;

@@ -398,7 +398,7 @@ static int plan_teams(Roles *r) {
 static void find_overlap(void *ctx, Stmt *s) {
   Roles *r = ctx;
   PlanLoop *plan = plan_loop(r->c->plan, s);
-  if (plan && plan->channels && !plan->ahead) plan_overlap(r->c, r->kernel, s, plan);
+  if (plan && plan->channels && !plan->ahead) plan_overlap(r->c, r->facts, r->kernel, s, plan);
 }
 
 void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
@@ -428,7 +428,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
   if (roles->teams == 1) fill_depths(&r, 1);
   plan_once(&r, roles);
   st_walk(k->body, drop_ahead, &r);
-  if (roles->teams == 1) st_walk(k->body, find_overlap, &r);
+  if (roles->teams == 1) walk_facts(c->arena, f, k->body, find_overlap, &r);
   roles->producer_regs = producer_regs(k->threads * roles->teams);
   roles->consumer_regs = plan_consumer_regs(c->target, k->threads * roles->teams);
   plan_set(c->plan, k, roles);

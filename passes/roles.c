@@ -452,11 +452,21 @@ static Stmt *consume_own(Roles *r, Stmt *loop, const PlanLoop *plan) {
   return plan->ahead ? landed(r, loop, plan) : loop;
 }
 
+static void consume_block(Roles *r, Stmt *s) {
+  for (int i = 0; i < s->u.block.len; i++) {
+    Stmt *x = s->u.block.data[i];
+    const PlanLoop *plan = plan_loop(r->c->plan, x);
+    const Stmt *last =
+        plan && plan->overlap.last ? x->u.loop.body->u.block.data[plan->overlap.last] : NULL;
+    s->u.block.data[i] = consume(r, x);
+    if (last) overlap_sink(r->c, plan, last, s, i);
+  }
+}
+
 // In place: what stands for a statement stays at its position, by which a channel knows it.
 static Stmt *consume(Roles *r, Stmt *s) {
   if (!s) return NULL;
-  if (s->kind == ST_BLOCK)
-    for (int i = 0; i < s->u.block.len; i++) s->u.block.data[i] = consume(r, s->u.block.data[i]);
+  if (s->kind == ST_BLOCK) consume_block(r, s);
   if (s->kind == ST_IF) {
     s->u.branch.yes = consume(r, s->u.branch.yes);
     s->u.branch.no = consume(r, s->u.branch.no);
