@@ -72,15 +72,31 @@ static int64_t feasible(const Sync *s, const Pending *acc, const Shape *p) {
   return n <= ENUM_LIMIT ? n : 0;
 }
 
+// The next of an access's guards from i on of which some part may be followed: none that asks
+// memory.
+static int next_guard(const Pending *acc, int i) {
+  const Exprs *all = &acc->at.conds;
+  while (i < all->len && all->data[i]->type == DT_BOOL && walk_has_load(all->data[i]) &&
+         !(all->data[i]->kind == EX_BINARY && all->data[i]->u.bin.op == BIN_AND))
+    i++;
+  return i;
+}
+
+static bool same_guards(const Pending *p, const Pending *q) {
+  int i = next_guard(p, 0), j = next_guard(q, 0);
+  while (i < p->at.conds.len && j < q->at.conds.len) {
+    if (!ex_equal(p->at.conds.data[i], q->at.conds.data[j])) return false;
+    i = next_guard(p, i + 1), j = next_guard(q, j + 1);
+  }
+  return i == p->at.conds.len && j == q->at.conds.len;
+}
+
 static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest, int threads) {
   const Pending *q = p->acc;
   if (p->threads != threads) return false;
   if (q->buf->dtype != acc->buf->dtype || q->count != acc->count || !ex_equal(p->rest, rest))
     return false;
-  if (q->at.conds.len != acc->at.conds.len || q->at.privates.len != acc->at.privates.len)
-    return false;
-  for (int i = 0; i < acc->at.conds.len; i++)
-    if (!ex_equal(q->at.conds.data[i], acc->at.conds.data[i])) return false;
+  if (q->at.privates.len != acc->at.privates.len || !same_guards(q, acc)) return false;
   for (int i = 0; i < acc->at.privates.len; i++) {
     const Private *v = &q->at.privates.data[i], *w = &acc->at.privates.data[i];
     if (v->var != w->var || !ex_equal(v->min, w->min) || !ex_equal(v->extent, w->extent))

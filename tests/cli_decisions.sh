@@ -145,3 +145,25 @@ def again(C: T.Tensor((64,), "float32")):
 END
   same "$("$TLC" --emit=tile "$D/again.tl" -o - | grep -oE 'for i[_0-9]*' | tr '\n' ' ')" "for i for i_1 for i for i_1 "
 }
+# A tree of conditions that ask memory: what guards nobody can follow tell no two accesses apart.
+case_tree_of_conditions() {
+  cat > "$D/tree.tl" << 'END'
+import tilelang.language as T
+
+
+def tree(A, n, i):
+    if n == 0:
+        A[i] = 1
+    elif A[i] > n:
+        tree(A, n - 1, i)
+    else:
+        tree(A, n - 1, i)
+
+
+@T.prim_func
+def conditions(A: T.Tensor((64,), "int32")):
+    with T.Kernel(1, threads=64):
+        tree(A, 8, T.get_thread_binding())
+END
+  (ulimit -t 6 && "$TLC" "$D/tree.tl" -o "$D/tree.cu") || fail "more than 6 s of a processor"
+}
