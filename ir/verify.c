@@ -23,6 +23,7 @@ static const VerifyCheck checks[] = {
   {"launch", LEVEL_BOTH, "structure", NULL, check_launch, NULL, NULL},
   {"maps", LEVEL_BOTH, "types", NULL, check_maps, NULL, NULL},
   {"barriers", LEVEL_THREAD, "operands", NULL, check_barriers, NULL, NULL},
+  {"grid_wait", LEVEL_THREAD, "operands", NULL, check_grid_wait, NULL, NULL},
 };
 
 void verify_fail(Verify *v, const char *fmt, ...) {

@@ -70,6 +70,7 @@ void verify_sm90_operands(Verify *v, Stmt *s);
 void check_launch(Verify *v);
 void check_maps(Verify *v);
 void check_barriers(Verify *v);
+void check_grid_wait(Verify *v);
 
 /* verify_wgmma.c */
 

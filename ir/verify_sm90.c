@@ -323,3 +323,44 @@ void check_barriers(Verify *v) {
     }
   }
 }
+
+/* grid_wait: once, by all threads, before anything touches a tensor */
+
+typedef struct {
+  Verify *v;
+  bool tensor;
+  int waits;
+} Ahead;
+
+static void touch(void *ctx, const Access *x) {
+  Scope scope = x->region.buf->scope;
+  ((Ahead *)ctx)->tensor |= scope == SC_GLOBAL || scope == SC_MAP;
+}
+
+static void ahead(void *ctx, Stmt *s) {
+  Ahead *h = ctx;
+  bool op = s->kind == ST_OP;
+  h->waits += op && s->u.op.op == OP_GRID_WAIT;
+  if (!op || s->u.op.op != OP_TMA_PREFETCH) st_accesses(h->v->arena, s, touch, h);
+}
+
+void check_grid_wait(Verify *v) {
+  StmtVec body = v->kernel->body->u.block;
+  Ahead all = {.v = v}, before = {.v = v};
+  st_walk(v->kernel->body, ahead, &all);
+  if (!all.waits) return;
+  for (int i = 0; i < body.len; i++) {
+    Stmt *s = body.data[i];
+    v->stmt = s;
+    if (s->kind == ST_OP && s->u.op.op == OP_GRID_WAIT) {
+      if (all.waits > 1) verify_fail(v, "grid_wait stands more than once in %s", v->kernel->name);
+      return;
+    }
+    st_walk(s, ahead, &before);
+    if (before.waits) break;
+    if (!before.tensor) continue;
+    verify_fail(v, "a tensor is touched before grid_wait");
+    return;
+  }
+  verify_fail(v, "grid_wait is no statement of its own of %s", v->kernel->name);
+}

@@ -95,6 +95,17 @@ case_stream_stores() { # stores of what the L2 cache cannot keep, and is not rea
   same "$(first samples/gemm_nt.tl -p M=4096,N=4096 -fno-stream-stores)" 0
   same "$(first samples/gemm_symbolic_m.tl -p N=4096)" 0 # nobody knows
 }
+case_pdl() { # kernels wait for those before them on the stream, behind what sets up their barriers
+  local wanted='^  tlc_grid_wait\(\);|ProgrammaticStreamSerialization;'
+  waits() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -cE "$wanted" "$D/x.cu"; }
+  same "$(waits samples/softmax.tl)" 2
+  same "$(waits samples/splitk_workspace.tl)" 4
+  same "$(waits samples/gemm_nt.tl -fcluster=2)" 2
+  grep -q 'config.numAttrs = 2;' "$D/x.cu" || fail "no cluster beside it"
+  grep -B 1 '^  tlc_grid_wait' "$D/x.cu" | grep -q cluster_wait || fail "it does not stand behind the barriers"
+  same "$(waits samples/gemm_nt.tl -fno-pdl)" 0
+  same "$("$TLC" samples/softmax.tl -o - | grep -c grid_wait)" 0 # sm_80
+}
 case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a copy is one's own to say
   maps() {
     "$TLC" --arch=sm_90a samples/gemm_nt.tl -o "$D/x.cu" "$@" && grep -oE "$wanted" "$D/x.cu" | sort | uniq -c | xargs

@@ -32,6 +32,7 @@ static const char whole[] =
     "    fence_mbar_init()\n"
     "    cluster_arrive()\n"
     "    cluster_wait()\n"
+    "    grid_wait()\n"
     "    cluster_rank(dst=rank[0])\n"
     "    elect(dst=e[0])\n"
     "    setmaxnreg(regs=240, inc=1)\n"
@@ -166,6 +167,15 @@ static const struct {
     {"sync_warp()", "bar[0] = uint64(0)", "written like data"},
     {"sync_warp()", "if bar[0] == uint64(0) { sync_warp() }", "read like data"},
     {"offset 16384", "offset 16376", "lies on"},
+    // grid_wait
+    {"fence_mbar_init()", "r[0] = A[0]", "touched before grid_wait"},
+    {"fence_mbar_init()", "C[0] = r[0]", "touched before grid_wait"},
+    {"fence_mbar_init()", "if tx == 0 { bulk_load(src=A[0 +: 8], dst=S[0 +: 8], bar=bar[1]) }",
+     "touched before grid_wait"},
+    {"fence_mbar_init()", "tma_load(src=Em[0 +: 8, 0 +: 64], dst=S[0 +: 256], bar=bar[0])",
+     "touched before grid_wait"},
+    {"    grid_wait()", "    if tx == 0 { grid_wait() }", "no statement of its own"},
+    {"sync_warp()", "grid_wait()", "more than once"},
     {"local e", "shared Z : uint8 [4] offset 16392\n  local e", "lies on"},
 };
 
