@@ -114,7 +114,7 @@ static Val atomic(Ev *ev, Call *c, AtomicFn fn) {
 
 Val t_atomic_add(Ev *ev, Call *c) {
   if (arg_bool(ev, c, 4, false))
-    diag_remark(ev->diags, c->at[4], "atomic", "tiles go by TMA where they can, with and without use_tma");
+    diag_remark(ev->diags, c->at[4], "atomic", "use_tma or not, tiles go by TMA where they can");
   return atomic(ev, c, ATOMIC_ADD);
 }
 Val t_atomic_max(Ev *ev, Call *c) { return atomic(ev, c, ATOMIC_MAX); }
