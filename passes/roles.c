@@ -64,7 +64,8 @@ static Expr *slot(Roles *r, const Turn *t) { return ex_var(r->a, t->at); }
 static void take_slot(Roles *r, const Turn *t, int depth, Stmt *out, Span span) {
   Expr *at = ex_var(r->a, t->at), *zero = num(r, 0);
   Expr *low = ex_bin(r->a, BIN_LE, zero, at), *high = ex_lt(r->a, at, num(r, depth));
-  st_add(r->a, out, st_let(r->a, t->at, ex_cast(r->a, DT_INDEX, value(r, t->slot)), span));
+  Expr *now = depth == 1 ? zero : ex_cast(r->a, DT_INDEX, value(r, t->slot));
+  st_add(r->a, out, st_let(r->a, t->at, now, span));
   st_add(r->a, out, st_assume(r->a, ex_and(r->a, low, high), span));
 }
 
@@ -148,7 +149,7 @@ static void advance(Roles *r, const Channel *ch, const Turn *t, Stmt *out) {
   Expr *last = ex_bin(a, BIN_EQ, slot(r, t), num(r, ch->depth - 1));
   Expr *next = ex_select(a, last, num(r, 0), ex_add(a, slot(r, t), num(r, 1)));
   Expr *wraps = ex_cast(a, DT_I32, ex_select(a, last, num(r, 1), num(r, 0)));
-  st_add(a, out, set(r, t->slot, ex_cast(a, DT_I32, next), span));
+  if (ch->depth > 1) st_add(a, out, set(r, t->slot, ex_cast(a, DT_I32, next), span));
   st_add(a, out, set(r, t->phase, ex_bin(a, BIN_BITXOR, value(r, t->phase), wraps), span));
 }
 
@@ -205,7 +206,8 @@ static void advance_by(Roles *r, const Channel *ch, Expr *n, Stmt *out) {
   take_slot(r, t, ch->depth, out, span);
   st_add(a, out, st_let(a, v, ex_add(a, slot(r, t), n), span));
   Expr *turns = ex_floormod(a, ex_floordiv(a, end, depth), num(r, 2));
-  st_add(a, out, set(r, t->slot, ex_cast(a, DT_I32, ex_floormod(a, end, depth)), span));
+  Expr *at = ex_cast(a, DT_I32, ex_floormod(a, end, depth));
+  if (ch->depth > 1) st_add(a, out, set(r, t->slot, at, span));
   st_add(
       a, out,
       set(r, t->phase, ex_bin(a, BIN_BITXOR, value(r, t->phase), ex_cast(a, DT_I32, turns)), span));
@@ -480,8 +482,8 @@ static Stmt *consume(Roles *r, Stmt *s) {
 
 /* ------------------------------------------------------------------ the kernel */
 
-static void start(Roles *r, const Turn *t, Stmt *out, Span span) {
-  st_add(r->a, out, set(r, t->slot, ex_int(r->a, DT_I32, 0), span));
+static void start(Roles *r, const Turn *t, int depth, Stmt *out, Span span) {
+  if (depth > 1) st_add(r->a, out, set(r, t->slot, ex_int(r->a, DT_I32, 0), span));
   st_add(r->a, out, set(r, t->phase, ex_int(r->a, DT_I32, 0), span));
 }
 
@@ -532,8 +534,9 @@ static void split(Roles *r, const PlanRoles *plan) {
   }
   k->body = walk_block(a, st_rewrite(a, consume(r, k->body), same, NULL));
   for (int i = 0; i < r->channels.len; i++) {
-    start(r, &r->channels.data[i]->producer, elected, span);
-    start(r, &r->channels.data[i]->consumer, consumers, span);
+    const Channel *ch = r->channels.data[i];
+    start(r, &ch->producer, ch->depth, elected, span);
+    start(r, &ch->consumer, ch->depth, consumers, span);
   }
   if (thrift_persistent(r->c, r->program, k)) {
     Tiles tiles = persist_open(r->a, k, r->own.rank ? r->cluster : 1);

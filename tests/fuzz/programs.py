@@ -20,6 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(__file__))
 import numpy as np  # noqa: E402
 from reference import convert, execute  # noqa: E402
+import tilechains  # noqa: E402
 import tileops  # noqa: E402
 import tileroles  # noqa: E402
 import tilestreams  # noqa: E402
@@ -32,16 +33,19 @@ REFUSED = ("E520", "E518", "E521", "E515")
 ARCH = []
 
 
-KINDS = {"ops": tileops.make, "roles": tileroles.make, "streams": tilestreams.make}
+KINDS = {"ops": tileops.make, "roles": tileroles.make, "streams": tilestreams.make,
+         "chains": tilechains.make}
 ONLY = []
 # Decisions that may be forced either way, wherever they apply; results never depend on them.
-SWITCHES = ("rotate", "warp-specialize", "wgmma", "wgmma-ahead", "tma-store", "slabs", "persistent", "ping-pong")
+SWITCHES = ("rotate", "warp-specialize", "wgmma", "wgmma-ahead", "tma-store", "slabs", "persistent", "ping-pong", "overlap",
+            "take-turns", "prefetch", "split-masks", "carry-sums")
 
 
 def kind(seed):
     if ONLY:
         return ONLY[0]
-    return ("ops", "streams")[seed % 2] if ARCH != ["--arch=sm_90a"] else ("ops", "streams", "roles", "roles")[seed % 4]
+    hopper = ARCH == ["--arch=sm_90a"]
+    return ("ops", "streams", "roles", "chains")[seed % 4] if hopper else ("ops", "streams", "chains")[seed % 3]
 
 
 def flags(seed):
