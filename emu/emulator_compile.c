@@ -151,13 +151,11 @@ static void place_shared(Emu *e, EKernel *k, EBuf *d) {
     d->base = (k->smem_bytes + 127) / 128 * 128;
   }
   if (d->base + bytes > k->smem_bytes) k->smem_bytes = d->base + bytes;
-  if (d->size < k->cell_bytes) k->cell_bytes = d->size ? d->size : 1;
   d->shadow = &e->shared;
 }
 
 static void place_buffers(Emu *e, EKernel *k) {
   const Kernel *s = k->kernel;
-  k->cell_bytes = 16;
   k->smem_bytes = s->smem_bytes;
   for (int i = 0; i < s->buffers.len; i++) {
     const Buffer *b = s->buffers.data[i];
@@ -173,6 +171,37 @@ static void place_buffers(Emu *e, EKernel *k) {
     else if (b->scope == SC_SHARED) place_shared(e, k, d), vec_push(e->c.arena, &k->shared, d);
     else die("'%s' is neither local nor shared at thread level", b->name);
   }
+}
+
+/* cells: as wide as the narrowest access of shared memory, of which all are aligned */
+
+typedef struct {
+  Emu *e;
+  EKernel *k;
+} Narrowest;
+
+static void narrow(EKernel *k, int64_t bits) {
+  while (k->cell_bytes > 1 && bits % (k->cell_bytes * 8)) k->cell_bytes /= 2;
+}
+
+static void narrow_access(void *ctx, const Access *access) {
+  const Narrowest *n = ctx;
+  const Region *r = &access->region;
+  if (r->buf->scope != SC_SHARED || n->e->buf[emu_buffer(&n->e->c, r->buf)].bar_base >= 0) return;
+  int64_t bits = dt_bits(r->buf->dtype), extent;
+  for (int d = 0; d < r->n; d++) bits *= ex_const(r->extent[d], &extent) ? extent : 1;
+  narrow(n->k, bits);
+}
+
+static void narrow_stmt(void *ctx, Stmt *s) {
+  const Narrowest *n = ctx;
+  st_accesses(n->e->c.arena, s, narrow_access, ctx);
+}
+
+static void choose_cells(Emu *e, EKernel *k) {
+  k->cell_bytes = 16;
+  for (int i = 0; i < k->shared.len; i++) narrow(k, k->shared.data[i]->base * 8);
+  st_walk(k->kernel->body, narrow_stmt, &(Narrowest){e, k});
 }
 
 static void number_barriers(EKernel *k) {
@@ -204,6 +233,7 @@ void emu_compile_kernel(Emu *e, EKernel *k, const Kernel *source) {
   add(&b, (Instr){.code = IN_END, .span = source->span});
   k->code = b.code.data;
   k->ncode = b.code.len;
+  choose_cells(e, k);
   number_barriers(k);
   wgmma_compile(k);
 }

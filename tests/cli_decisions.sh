@@ -65,7 +65,7 @@ case_clusters() { # what is shared along which axis, and why not
   says samples/gemm_nt.tl 'of 2 blocks along axis y' -fcluster=2
   grep -q 'tlc_tma_multicast_2d(' "$D/x.cu" || fail "no multicast"
   says samples/gemm_nt.tl 'blocks loads a part of B_shared' -fcluster=4
-  grep -q '^  cluster.val.clusterDim.x = 4;' <(sed 's/^ */  /' "$D/x.cu") || fail "no cluster of 4 is launched"
+  grep -q 'attribute\[0\].val.clusterDim.x = 4;' "$D/x.cu" || fail "no cluster of 4 is launched"
   grep -q 'tlc_resident(&config, matmul_nt_k0, 4);' "$D/x.cu" || fail "more clusters than run at once"
   # Of the larger operand's tiles, unless too many blocks were without one.
   tiles() { says samples/gemm_nt.tl "$1" -fcluster=2 -p K=256,thread_num=128,block_M="$2",block_N="$3",M="$4",N="$5"; }
