@@ -1,5 +1,5 @@
-// Parallel loops that take a shared tile to a box of a tensor, element by element, are the copy or
-// the atomic of tiles that TMA can carry:
+// Parallel loops that take a shared tile to a box of a tensor, element by element, or in a
+// pipelined loop the box to the tile, are the copy or the atomic of tiles that TMA can carry:
 //   for i, j: C[x + i, y + j] = S[i, j]   becomes   copy C[x +: m, y +: n] <- S[0 +: m, 0 +: n]
 // Others stay loops.
 // SPDX-License-Identifier: MIT
@@ -9,6 +9,7 @@ typedef struct {
   PassCtx *c;
   Kernel *kernel;
   Facts *facts;
+  VEC(const Stmt *) pipelined; // blocks in loops of which a producer may fill the tiles
 } Boxes;
 
 // The box that the loop walks with these indices: each of its variables is part of one index, with
@@ -46,9 +47,8 @@ static Stmt *tile_op(Arena *a, const Stmt *loop) {
   const Arg *arg = s->u.op.arg;
   if (!store && (arg[3].i || arg[4].region)) return NULL;
   const Expr *value = store ? s->u.store.value : arg[1].expr;
-  if (value->kind != EX_LOAD || value->u.load.buf->scope != SC_SHARED) return NULL;
+  if (value->kind != EX_LOAD) return NULL;
   Buffer *to = store ? s->u.store.buf : arg[0].region->buf;
-  if (to->scope != SC_GLOBAL) return NULL;
   Region *src = box_of(a, loop, value->u.load.buf, value->u.load.idx, value->u.load.n);
   Region *dst = store ? box_of(a, loop, to, s->u.store.idx, s->u.store.n)
                       : box_of(a, loop, to, arg[0].region->min, arg[0].region->n);
@@ -57,18 +57,46 @@ static Stmt *tile_op(Arena *a, const Stmt *loop) {
                : st_op(a, OP_ATOMIC_TILE, s->span, dst, src, arg[2].i);
 }
 
+static void note_block(void *ctx, Stmt *s) {
+  Boxes *x = ctx;
+  if (s->kind == ST_BLOCK) vec_push(x->c->arena, &x->pipelined, s);
+}
+
+static void note_loop(void *ctx, Stmt *s) {
+  if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED && s->u.loop.num_stages > 0)
+    st_walk(s->u.loop.body, note_block, ctx);
+}
+
+static bool is_pipelined(const Boxes *x, const Stmt *block) {
+  for (int i = 0; i < x->pipelined.len; i++)
+    if (x->pipelined.data[i] == block) return true;
+  return false;
+}
+
+// Can TMA do it, which stands in the block already?
+static bool by_tma(const Boxes *x, const Stmt *block, const Stmt *op) {
+  bool copy = op->u.op.op == OP_COPY;
+  Scope from = op->u.op.arg[!copy].region->buf->scope, to = op->u.op.arg[copy].region->buf->scope;
+  if (from == SC_SHARED && to == SC_GLOBAL)
+    return pass_flag(x->c, x->kernel, "tma-store", 1) &&
+           !plan_tma_store_why(x->c, x->facts, x->kernel, op);
+  return copy && from == SC_GLOBAL && to == SC_SHARED && is_pipelined(x, block) &&
+         !plan_tma_why(x->c, x->facts, x->kernel, op);
+}
+
 static void visit(void *ctx, Stmt *block) {
   Boxes *x = ctx;
   for (int i = 0; block->kind == ST_BLOCK && i < block->u.block.len; i++) {
     Stmt *loop = block->u.block.data[i], *op = tile_op(x->c->arena, loop);
     if (!op) continue;
     block->u.block.data[i] = op;
-    if (plan_tma_store_why(x->c, x->facts, x->kernel, op)) block->u.block.data[i] = loop;
+    if (!by_tma(x, block, op)) block->u.block.data[i] = loop;
   }
 }
 
 void box_loops(PassCtx *c, const Program *p, Kernel *k) {
-  if (!c->target->bulk || !pass_flag(c, k, "tma-store", 1)) return;
-  Boxes x = {c, k, facts_new(c->arena, p, k)};
+  if (!c->target->bulk) return;
+  Boxes x = {c, k, facts_new(c->arena, p, k), {0}};
+  st_walk(k->body, note_loop, &x);
   walk_facts(c->arena, x.facts, k->body, visit, &x);
 }

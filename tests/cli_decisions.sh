@@ -46,6 +46,10 @@ case_box_loops() { # loops over the elements of boxes go out as boxes
     "$TLC" --arch=sm_90a tests/cases/box_loops.tl -p form=$form -o "$D/x.cu" || fail "form $form"
     same "$form: $(grep -c 'tlc_tma_[a-z]*_[12]d(&C' "$D/x.cu")" "$form: $((form < 3 ? 2 : 0))"
   done
+  for form in 0 1 2; do
+    "$TLC" --arch=sm_90a tests/cases/box_loads.tl -p form=$form -o "$D/x.cu" || fail "loads, form $form"
+    same "$form: $(grep -c 'tlc_tma_load_2d(&' "$D/x.cu")" "$form: $((form == 1 ? 0 : 2))"
+  done
 }
 case_neighbours() { # rows that no wide access fits: neighbouring threads have neighbouring elements
   "$TLC" --remarks -p off=1,W=72 tests/cases/case15_unaligned_async.tl -o "$D/x.cu" > "$D/out" 2>&1 || fail emit
