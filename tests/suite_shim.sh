@@ -8,7 +8,7 @@ export TLC=$PWD/$BUILD/tlc PYTHONDONTWRITEBYTECODE=1
 case $1 in
   list)
     printf '%s\n' 'record lazy_gemm' 'record eager' 'record test_nested' 'record wrong' 'run lazy_gemm' 'run eager' \
-      'run test_nested' 'refused wrong' 'bindings' 'merge' ;;
+      'run test_nested' 'refused wrong' 'bindings' 'checks' 'merge' ;;
   run)
     set -- $2
     mkdir -p "$WORK/shim"
@@ -25,6 +25,9 @@ case $1 in
         # shellcheck disable=SC2053
         [[ $got == $want ]] || { echo "$got"; exit 1; } ;;
       bindings) python3 tests/shim/check_bindings.py ;;
+      checks)
+        rm -f "$WORK/shim/checks"
+        TLC_SHIM_CHECKS=$WORK/shim/checks python3 tests/shim/checks.py && diff - "$WORK/shim/checks" <<< '3 3' ;;
       merge)
         python3 tools/shim/merge.py "$WORK/shim/merged.json" tests/compat/params.json tests/compat/by_hand.json &&
           diff tests/compat/params.json "$WORK/shim/merged.json" ;;

@@ -5,9 +5,10 @@ import importlib.util
 import os
 import sys
 
-from tlc_shim import hooks
+from tlc_shim import checks, hooks
 
 hooks.install()
+checks.install()
 
 
 def _chain():

@@ -4,6 +4,7 @@ import enum
 import time
 
 from . import settings
+from .checks import counting
 
 
 class TensorSupplyType(enum.Enum):
@@ -39,10 +40,16 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-def do_bench(fn, *args, quantiles=None, **__):
-    """Milliseconds a call, of a few: a figure to print, not a measurement. Tensors that follow are fn's arguments."""
-    if args and hasattr(args[0], "shape"):
-        return do_bench(lambda: fn(*args), quantiles=quantiles)
+HOW = {"warmup", "rep", "_n_warmup", "_n_repeat", "fast_flush", "backend", "return_mode", "device", "cache_size",
+       "early_stop_baseline"}   # what TileLang's do_bench takes beside fn and quantiles
+
+
+def do_bench(fn, *args, quantiles=None, **named):
+    """Milliseconds a call, of a few: a figure to print, not a measurement. Tensors that follow are fn's arguments,
+    and so is what has a name that says nothing about measuring."""
+    named = {k: v for k, v in named.items() if k not in HOW}
+    if named or args and hasattr(args[0], "shape"):
+        return do_bench(lambda: fn(*args, **named), quantiles=quantiles)
     if settings.recording():
         fn()
         return [1.0] * len(quantiles) if quantiles else 1.0
@@ -106,6 +113,7 @@ class Profiler:
         return self.kernel(*args, **kwargs)
 
 
+@counting
 def assert_close(a, b, rtol=1e-2, atol=1e-3, max_mismatched_ratio=0.001, **_):
     """That all but a share of the elements agree."""
     import torch
