@@ -6,8 +6,8 @@ The examples are those with a kernel (T.Kernel, T.prim_func or T.macro in their 
 tlc's targets. tlc --survey says of each kernel whether it reaches tile IR, with the parameters that were recorded
 (docs/survey.md), or what keeps it. With --lower those that do are compiled for sm_80 and sm_90a too, with the first set
 of parameters; with --assemble nvcc assembles the texts, one at a time and each once (--cache), and those that spill
-registers again with all of a multiprocessor's for one block (-fmin-blocks=1). TileLang's tests of its language follow, then
-those that ask for a given outcome (tests/compat/frontend.txt).
+registers again with all of a multiprocessor's for one block (-fmin-blocks=1). What was run on a GPU (compat_runs.py) follows,
+then TileLang's tests of its language and those that ask for a given outcome (tests/compat/frontend.txt).
 SPDX-License-Identifier: MIT
 """
 import argparse
@@ -17,6 +17,8 @@ import os
 import re
 import subprocess
 import sys
+
+import compat_runs
 
 OTHER_GPUS = re.compile(r"^aws/|(^|/|_)amd(/|_|\.)|sm100|sm120|cdna4|gemm_tcgen5mma|fp8_fp4_gemm_1d1d")
 KERNEL = re.compile(r"T\.(Kernel|prim_func|macro)\b|T\.ClusterKernel")
@@ -219,6 +221,7 @@ def main():
              f"{n['ok']} of {n['kernels']} kernels do.", "", *head, *rows, ""]
     if a.lower or a.assemble:
         text += compiled_table(a.tlc, folder, names, kernels, a.params, a.cache if a.assemble else None)
+    text += compat_runs.section()
     for part in ("issue", "language"):
         folder = os.path.join(checkout, "testing/python", part)
         rows, n = table(a.tlc, folder, sorted(files_with_kernels(folder)), survey(a.tlc, folder, a.params))
