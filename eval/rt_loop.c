@@ -7,6 +7,7 @@ void rt_jump(Ev *ev, Flow flow, Span at) {
   if (flow == FLOW_NEXT) return;
   if (flow == FLOW_RETURN) ev_fail(ev, DIAG_RT_RETURN, at);
   const char *word = flow == FLOW_BREAK ? "break" : "continue";
+  if (ev->in_loop == IN_NONE) ev_fail(ev, DIAG_NO_LOOP, at, word);
   if (ev->in_loop != IN_RUN_TIME)
     ev_fail(ev, DIAG_RT_JUMP, at, word,
             ev->in_loop == IN_ELEMENTS
@@ -141,8 +142,24 @@ Val rt_condition(Ev *ev, const AstExpr *cond, Stmt **before) {
 }
 
 // Statements that the condition needs run in each round: then it is tested after them.
+// Does a break in the statement leave the loop around it?
+static bool leaves(const Stmt *s) {
+  bool any = false;
+  if (!s) return false;
+  switch (s->kind) {
+  case ST_BLOCK:
+    for (int i = 0; i < s->u.block.len && !any; i++) any = leaves(s->u.block.data[i]);
+    return any;
+  case ST_IF: return leaves(s->u.branch.yes) || leaves(s->u.branch.no);
+  case ST_FOR: return s->u.loop.loop == LOOP_PARALLEL && leaves(s->u.loop.body);
+  case ST_OP: return s->u.op.op == OP_BREAK;
+  default: return false;
+  }
+}
+
 void rt_while(Ev *ev, const AstStmt *s, Val cond, Stmt *before) {
   Arena *a = ev->arena;
+  int errors = diag_errors(ev->diags);
   if (s->while_.orelse.len) ev_fail(ev, DIAG_NO_SYNTAX, s->span, "else of a run-time loop");
   Expr *c = ev_is_rt(cond) ? ev_cond(ev, cond, s->while_.cond->span) : ex_bool(a, true);
   Stmt *outer = ev->trace->block, *body = st_block(a, s->span);
@@ -163,6 +180,8 @@ void rt_while(Ev *ev, const AstStmt *s, Val cond, Stmt *before) {
   ev->in_loop = around;
   rt_leave(ev, &rt);
   ev->trace->block = outer;
+  if (!ev_is_rt(cond) && !leaves(body) && diag_errors(ev->diags) == errors)
+    ev_fail(ev, DIAG_ENDLESS, s->while_.cond->span);
   ev_emit(ev, st_while(a, c, body, s->span));
 }
 

@@ -14,6 +14,7 @@ typedef struct {
   VEC(const char *) active; // those of the open scopes
   PtrMap *pinned;           // variables that facts on the device mention: their names stay taken
   bool spans;
+  bool plain; // for people: conversions to exact integers are not said
 } Printer;
 
 /* print_expr.c */

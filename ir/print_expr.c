@@ -157,7 +157,10 @@ void print_expr(Printer *p, const Expr *x, int outer) {
     break;
   case EX_UNARY: print_unary(p, x, outer); break;
   case EX_BINARY: print_binary(p, x, outer); break;
-  case EX_CAST: print_call(p, dt_name(x->type), &x->u.cast, 1); break;
+  case EX_CAST:
+    if (p->plain && x->type == DT_INDEX) print_expr(p, x->u.cast, outer);
+    else print_call(p, dt_name(x->type), &x->u.cast, 1);
+    break;
   case EX_SELECT:
     print_call(p, "select", (Expr *[]){x->u.sel.cond, x->u.sel.yes, x->u.sel.no}, 3);
     break;
@@ -201,7 +204,10 @@ void ir_print_expr(const Expr *x, Buf *out) {
 
 const char *ir_expr_str(Arena *a, const Expr *x) {
   Buf b = {0};
-  ir_print_expr(x, &b);
+  Printer p = printer_new(&b);
+  p.plain = true;
+  print_expr(&p, x, 0);
+  printer_free(&p);
   const char *s = arena_str(a, buf_str(&b));
   buf_free(&b);
   return s;
