@@ -55,6 +55,9 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize:
 	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" LDFLAGS="$(SAN)" san-check
 
+# The emulator's loops are most of what runs there.
+$(BUILD)/emu/%.o: override OPT := $(subst -O1,-O2,$(OPT))
+
 san-check: all $(UNIT)
 	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
 	  tests/run.sh unit diag wrong golden matrix
