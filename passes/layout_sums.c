@@ -8,6 +8,7 @@
 // alike. Runs when layouts are known, for every copy must meet the copy of the same thread.
 // SPDX-License-Identifier: MIT
 #include "passes/reduce.h"
+#include "passes/sync.h"
 
 typedef struct {
   PassCtx *c;
@@ -173,6 +174,14 @@ static Stmt *each(const Sums *m, const Carried *x, Buffer *to, Buffer *from, boo
   return loop;
 }
 
+// The child behind the loop that uses s first, or NULL: what goes before may run before s is known.
+static const Stmt *needed_by(const Sums *m, const Carried *x) {
+  const StmtVec *all = &x->outer->u.block;
+  for (int i = x->at + 1; i < all->len; i++)
+    if (touches(m, all->data[i], x->s)) return all->data[i];
+  return NULL;
+}
+
 static void carry(const Sums *m, Carried *x) {
   Arena *a = m->a;
   Span span = x->loop->span;
@@ -183,8 +192,10 @@ static void carry(const Sums *m, Carried *x) {
   st_add(a, out, each(m, x, own, x->s, true));
   st_add(a, out, x->loop);
   Region *all = region_whole(a, own);
-  st_add(a, out, st_op(a, OP_REDUCER_FINALIZE, span, all, all, (int64_t)RED_SUM, (int64_t)0));
-  st_add(a, out, each(m, x, x->s, own, false));
+  const Stmt *user = needed_by(m, x);
+  sync_insert(a, x->outer, user,
+              st_op(a, OP_REDUCER_FINALIZE, span, all, all, (int64_t)RED_SUM, (int64_t)0));
+  sync_insert(a, x->outer, user, each(m, x, x->s, own, false));
   rename_in(a, store, x->s, own);
   rename_in(a, store, x->t, x->part);
   x->body->u.block.data[x->finalize] = st_block(a, span);
