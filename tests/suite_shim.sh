@@ -8,7 +8,8 @@ export TLC=$PWD/$BUILD/tlc PYTHONDONTWRITEBYTECODE=1
 case $1 in
   list)
     printf '%s\n' 'record lazy_gemm' 'record eager' 'record test_nested' 'record wrong' 'run lazy_gemm' 'run eager' \
-      'run test_nested' 'refused wrong' 'bindings' 'checks' 'merge' ;;
+      'run test_nested' 'refused wrong' 'bindings' 'checks' \
+      'runs' 'merge' ;;
   run)
     set -- $2
     mkdir -p "$WORK/shim"
@@ -28,6 +29,14 @@ case $1 in
       checks)
         rm -f "$WORK/shim/checks"
         TLC_SHIM_CHECKS=$WORK/shim/checks python3 tests/shim/checks.py && diff - "$WORK/shim/checks" <<< '3 3' ;;
+      runs) # a document of two runs, and whether docs/compatibility.md says what tests/compat/gpu holds
+        at=$WORK/shim/runs
+        printf '# 2026-01-02, G, sm_90a, tlc x\npassed\texamples/a.py\t3\t1\t2/2\t\n' > "$at.1"
+        printf 'wrong\texamples/b.py\t3\t4\t0/1\texamples/b.py:7:1: error: no | yes\n' >> "$at.1"
+        printf '# 2026-01-03, G, sm_80, tlc x\n# a note\npassed\texamples/b.py\t3\t5\t6/6\t\n' > "$at.2"
+        printf "# C\n\n## Run on a GPU\n\nold\n\n## TileLang's tests: x\n\nrest\n" > "$at.md"
+        python3 tools/compat_runs.py "$at.md" "$at.1" "$at.2" && diff tests/shim/runs.md "$at.md" || exit 1
+        cp docs/compatibility.md "$at.md" && python3 tools/compat_runs.py "$at.md" && diff docs/compatibility.md "$at.md" ;;
       merge)
         python3 tools/shim/merge.py "$WORK/shim/merged.json" tests/compat/params.json tests/compat/by_hand.json &&
           diff tests/compat/params.json "$WORK/shim/merged.json" ;;

@@ -75,7 +75,7 @@ def total(runs, target):
         last.update(run.rows if run.target == target else {})
     passed = [r for r in last.values() if r.outcome == "passed"]
     checked = [r for r in passed if r.compared and r.held == r.compared]
-    return (f"{target}: {len(passed)} of {len(last)} files passed in their last run; in {len(checked)} of these all of "
+    return (f"{target}: of {len(last)} files {len(passed)} passed in their last run; in {len(checked)} of these all of "
             f"{sum(r.held for r in checked)} comparisons by torch or the profiler held, the others compare with "
             "functions of their own or not at all.")
 
@@ -88,7 +88,7 @@ def section(paths=None):
     targets = sorted({r.target for r in runs}, reverse=True)
     return [TITLE, "", "The files as they are, on a GPU beside PyTorch: `tools/compat-gpu.sh` ([shim.md](shim.md)), put here "
             "by `tools/compat_runs.py`. Passed: exit status 0. The runs:", "", *(r.summary() for r in runs), "",
-            *(total(runs, t) for t in targets), "", *table(runs, targets), ""]
+            *(f"- {total(runs, t)}" for t in targets), "", *table(runs, targets), ""]
 
 
 def main():
