@@ -14,6 +14,7 @@ static const VerifyCheck checks[] = {
   {"levels", LEVEL_BOTH, "structure", NULL, NULL, check_levels, NULL},
   {"tiles", LEVEL_TILE, "types", NULL, check_tiles, NULL, NULL},
   {"tile ops", LEVEL_TILE, "types", NULL, NULL, check_tile_ops, NULL},
+  {"channels", LEVEL_TILE, "types", NULL, check_channels, NULL, NULL},
   {"flat", LEVEL_THREAD, "types", NULL, check_flat, NULL, NULL},
   {"operands", LEVEL_THREAD, "flat", NULL, NULL, check_operands, NULL},
   {"commits", LEVEL_THREAD, "names", NULL, NULL, check_commits, NULL},

@@ -54,6 +54,10 @@ void check_name_expr(Verify *v, Expr *x);
 
 void check_tile_ops(Verify *v, Stmt *s);
 
+/* verify_channels.c */
+
+void check_channels(Verify *v);
+
 /* verify_thread.c */
 
 void check_levels(Verify *v, Stmt *s);

@@ -22,6 +22,7 @@ import numpy as np  # noqa: E402
 from reference import convert, execute  # noqa: E402
 import tilechains  # noqa: E402
 import tileops  # noqa: E402
+import tileproducts  # noqa: E402
 import tileroles  # noqa: E402
 import tilestreams  # noqa: E402
 
@@ -33,26 +34,28 @@ REFUSED = ("E520", "E518", "E521", "E515")
 ARCH = []
 
 
-KINDS = {"ops": tileops.make, "roles": tileroles.make, "streams": tilestreams.make,
+KINDS = {"ops": tileops.make, "products": tileproducts.make, "roles": tileroles.make, "streams": tilestreams.make,
          "chains": tilechains.make}
 ONLY = []
 # Decisions that may be forced either way, wherever they apply; results never depend on them.
 SWITCHES = ("rotate", "warp-specialize", "wgmma", "wgmma-ahead", "tma-store", "slabs", "persistent", "ping-pong", "overlap",
-            "take-turns", "prefetch", "split-masks", "carry-sums")
+            "take-turns", "prefetch", "split-masks", "carry-sums", "pdl", "stream-stores")
 
 
 def kind(seed):
     if ONLY:
         return ONLY[0]
-    hopper = ARCH == ["--arch=sm_90a"]
-    return ("ops", "streams", "roles", "chains")[seed % 4] if hopper else ("ops", "streams", "chains")[seed % 3]
+    if ARCH == ["--arch=sm_90a"]:
+        return ("ops", "streams", "roles", "products", "chains")[seed % 5]
+    return ("ops", "streams", "chains", "ops", "streams", "products")[seed % 6]
 
 
 def flags(seed):
     """Options of tlc for a program: mostly none."""
     r = random.Random(seed * 3 + 1)
     out = [f"-f{r.choice(('', 'no-'))}{s}" for s in SWITCHES if r.random() < 0.12]
-    return out + [f"-fstages={r.randint(1, 5)}"] * (r.random() < 0.1)
+    out += [f"-fstages={r.randint(1, 5)}"] * (r.random() < 0.1)
+    return out + [f"-fcluster={r.choice((2, 4))}"] * (r.random() < 0.08)
 
 
 def make(seed, small=False):
