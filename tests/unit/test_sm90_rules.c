@@ -373,6 +373,7 @@ START_TEST(starts) {
 #define ONES "for i in 0 +: 8 { S[i * 32 + tx] = int32(1) } fence_proxy_async(space=1) sync_warp() "
   clean(ONE, ONES BELOW("tma_store", "0", "28", ""));
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "0", "-1", ""));
+  said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "0", "-4", ""));
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "-8", "0", "")); // wholly outside
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_reduce", "-1", "0", ", fn=0"));
   said(DIAG_EMU_TMA_START, ONE, ONES BELOW("tma_store", "0", "30", "")); // 120 bytes
