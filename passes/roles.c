@@ -233,11 +233,20 @@ static void drain(Roles *r, const Channel *ch, Stmt *out) {
   advance(r, ch, &ch->consumer, out);
 }
 
+static void produce_turn(Roles *r, const Channel *ch, const Stmt *body, Stmt *out) {
+  if (r->slice == DRAINS) drain(r, ch, out);
+  else fill(r, ch, body, out);
+}
+
 // The lets of an iteration, then its channels in the order of their first copies, and loops inside.
+// What the consumers take an iteration late comes last: a ring of one slot is full until then.
 static Stmt *produce_body(Roles *r, Stmt *loop) {
   Expr *cond;
   Stmt *body = *plan_loop_body(loop, &cond), *out = st_block(r->a, body->span);
-  bool done[PLAN_CHANNELS] = {false};
+  const PlanLoop *plan = plan_loop(r->c->plan, loop);
+  bool done[PLAN_CHANNELS] = {false}, late[PLAN_CHANNELS] = {false};
+  for (int i = 0; i < plan->channels; i++)
+    late[i] = plan->overlap.last && plan->channel[i].first == plan->overlap.last;
   add_lets(r, body, out);
   for (int i = 0; i < body->u.block.len; i++) {
     int ch = channel_of(r, body->u.block.data[i]);
@@ -246,9 +255,10 @@ static Stmt *produce_body(Roles *r, Stmt *loop) {
     if (inner) st_add(r->a, out, inner);
     if (!ch || done[ch - 1]) continue;
     done[ch - 1] = true;
-    if (r->slice == DRAINS) drain(r, channel(r, loop, ch - 1), out);
-    else fill(r, channel(r, loop, ch - 1), body, out);
+    if (!late[ch - 1]) produce_turn(r, channel(r, loop, ch - 1), body, out);
   }
+  for (int i = 0; i < plan->channels; i++)
+    if (late[i]) produce_turn(r, channel(r, loop, i), body, out);
   if (!cond) return out;
   Stmt *all = st_block(r->a, body->span);
   add_lets(r, loop->u.loop.body, all);

@@ -210,7 +210,7 @@ class Products:
             self.indent += 1
         if self.chance(0.2):
             self.emit(f"T.clear({self.acc})")
-        self.emit(f"for {k} in T.Pipelined({start}{trips}, num_stages={self.pick(0, 1, 2, 2, 2, 3)}):")
+        self.emit(f"for {k} in T.Pipelined({start}{trips}, num_stages={self.pick(0, 1, 1, 2, 2, 3)}):")
         self.indent += 1
         if self.chance(0.1):
             self.emit(f"if {self.pick(self.condition(k), f'{self.starts}[{k} % 4] != 0' if self.starts else 'bx > 0')}:")
