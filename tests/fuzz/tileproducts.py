@@ -163,6 +163,9 @@ class Products:
     def further(self, units, s, k, tiles):
         """A product fed by the first one's result, or one of its own that is then added."""
         what = self.r.random()
+        if what < 0.13:
+            self.scatter(units, s, k)
+            return
         if what < 0.65:
             scope = self.pick("fragment", "fragment", "shared")
             p = self.tile(scope, (self.rows, self.step), self.a, "P")
@@ -182,6 +185,24 @@ class Products:
             self.before.append(f"T.clear({x})")
             units.append([f"T.reduce_sum({u}, {x}, dim=1, clear=False)"])
             self.sums.append(x)
+
+    def scatter(self, units, s, k):
+        """A product whose rows are the loop's, added to a tensor in each iteration."""
+        p = self.tile("shared", (self.rows, self.step), self.a, "P")
+        d = self.tile("fragment", (self.step, self.dim), "float32", "C")
+        b = self.tile("shared", (self.rows, self.dim), self.a, "S")
+        source = self.tensor(("M", self.dim), self.a)
+        self.before.append(f"T.copy({source}[bx * {self.rows}, 0], {b})")
+        o = self.tensor(("L", self.dim), "float32", "Y")
+        units.append([f"T.copy({s}, {p})"])
+        at = len(units)
+        clear = self.pick("", ", clear_accum=True")
+        units.append([f"T.gemm({p}, {b}, {d}, transpose_A=True{clear}{self.policy()})"])
+        if not clear:
+            self.late(units, [f"T.clear({d})"], at)
+        units.append([f"for i, j in T.Parallel({self.step}, {self.dim}):",
+                      f"{STEP}if {k} * {self.step} + i < L:",
+                      f"{STEP * 2}T.atomic_add({o}[{k} * {self.step} + i, j], {d}[i, j])"])
 
     def operand(self, units, k, tiles):
         if self.chance(0.12):
