@@ -9,6 +9,8 @@ case $1 in
       eval "printf '%s\n' $(sed 's/ /\\ /g' <<< "$line")"
     done ;;
   run)
+    seeds=0,7
+    [ -z "${TLC_SAN-}" ] || seeds=7
     # shellcheck disable=SC2086
-    "$TLC" --run --device=emu --emu-seed="${TLC_SAN:+7}${TLC_SAN-0,7}" --color=never $2 ;;
+    "$TLC" --run --device=emu --emu-seed=$seeds --color=never $2 ;;
 esac
