@@ -146,7 +146,11 @@ class Products:
         units = [[first]]
         self.late(units, begin, 0)
         self.late(units, kcopy, len(units) - 1)
+        if self.chance(0.2):
+            self.bias(units, s, k)
         units.append(self.between(s, k))
+        if self.chance(0.15):
+            self.bias(units, s, k)
         if self.chance(0.3):
             units.append(self.turn(self.acc))
         tiles = [kt]
@@ -185,6 +189,15 @@ class Products:
             self.before.append(f"T.clear({x})")
             units.append([f"T.reduce_sum({u}, {x}, dim=1, clear=False)"])
             self.sums.append(x)
+
+    def bias(self, units, s, k):
+        """A tile of the loop that a plain statement uses."""
+        dtype = self.pick(self.a, "float32")
+        source = self.tensor(("M", "L") if self.chance(0.6) else ("M", 256), dtype)
+        t = self.tile("shared", (self.rows, self.step), dtype, "S")
+        at = len(units)
+        units.append(self.each(self.rows, self.step, f"{s}[i, j] = {s}[i, j] + {t}[i, j]"))
+        self.late(units, [f"T.copy({source}[bx * {self.rows}, {k} * {self.step}], {t})"], at)
 
     def scatter(self, units, s, k):
         """A product whose rows are the loop's, added to a tensor in each iteration."""
