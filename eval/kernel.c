@@ -189,6 +189,7 @@ static Program *trace_end(Ev *ev, int errors) {
     Buffer *b = p->workspaces.data[i];
     if (!b->name) b->name = arena_printf(ev->arena, "workspace_%d", i);
   }
+  for (int i = 0; i < p->kernels.len; i++) ir_private(ev->arena, p->kernels.data[i]);
   collect_sizes(ev, p);
   ir_roles(p);
   return p;

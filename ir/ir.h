@@ -508,6 +508,7 @@ int kernel_cluster(const Kernel *k); // blocks of a cluster
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 // A copy of one of its kernels, with fresh variables and buffers but those of the program.
 Kernel *ir_clone_kernel(Arena *a, const Program *p, const Kernel *k);
+void ir_private(Arena *a, Kernel *k); // fragments that nothing spreads become local
 void ir_roles(Program *p); // computes every Param.role from the accesses
 // Does the first kernel that touches b only write it? Then later ones read what that one wrote.
 bool ir_written_first(const Program *p, const Buffer *b);
