@@ -31,12 +31,15 @@ unit-build: $(UNIT)
 .PHONY: unit unit-build
 
 # ---------------------------------------------------------------------------------------- targets
+# What is built for tests is built on all processors, unless make was told how many to take.
+ALL_CPUS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
 check:
 	@tools/setup.sh
-	@$(MAKE) --no-print-directory check-run
+	@$(MAKE) --no-print-directory $(ALL_CPUS) check-run
 
 check-run: all unit-build
-	@BUILD=$(BUILD) tests/run.sh
+	@unset MAKEFLAGS; BUILD=$(BUILD) tests/run.sh
 
 demo:
 	@tools/setup.sh build
@@ -53,13 +56,13 @@ style:
 # The same tests under AddressSanitizer and UndefinedBehaviorSanitizer, without nvcc's part.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize:
-	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" LDFLAGS="$(SAN)" san-check
+	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory $(ALL_CPUS) BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" LDFLAGS="$(SAN)" san-check
 
 # The emulator's loops are most of what runs there.
 $(BUILD)/emu/%.o: override OPT := $(subst -O1,-O2,$(OPT))
 
 san-check: all $(UNIT)
-	@BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
+	@unset MAKEFLAGS; BUILD=$(BUILD) ASAN_OPTIONS=detect_stack_use_after_return=0 TLC_SAN=1 \
 	  tests/run.sh unit diag wrong golden matrix
 
 fuzz:
