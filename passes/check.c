@@ -200,6 +200,7 @@ static void visit(Place p, Stmt *s) {
   case ST_STORE:
     check_exprs(k, s);
     check_store(k, s);
+    if (!p.parallel) check_fragment_store(k, s);
     return;
   case ST_OP:
     check_exprs(k, s);

@@ -37,6 +37,7 @@ void check_atomic(Check *k, const Stmt *s);
 /* check_threads.c */
 
 void check_threads(Check *k, Stmt *loop); // the outermost T.Parallel of its nest
+void check_fragment_store(Check *k, const Stmt *s); // outside of parallel loops
 
 /* check_reducers.c */
 

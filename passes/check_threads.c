@@ -1,5 +1,6 @@
 // Loops over elements whose iterations would depend on the thread that does them, which is for tlc
-// to choose: thread numbers in them, and what threads hold in arrays of their own.
+// to choose: thread numbers in them, and what threads hold in arrays of their own. And fragments
+// that hold one value for the block, of which threads would write several.
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
 
@@ -78,4 +79,16 @@ void check_threads(Check *k, Stmt *loop) {
   Loop l = {.k = k, .numbers = k->numbers};
   st_walk(loop, note_bound, &l);
   st_walk(loop->u.loop.body, read_stmt, &l);
+}
+
+void check_fragment_store(Check *k, const Stmt *s) {
+  const Buffer *b = s->u.store.buf;
+  if (b->scope != SC_FRAGMENT || k->kernel->threads == 1) return;
+  if (!k->numbers) k->numbers = uniform_numbers(k->c->arena, k->kernel);
+  uint32_t digits = uniform_digits(k->numbers, s->u.store.value);
+  for (int i = 0; i < s->u.store.n; i++) digits &= ~uniform_digits(k->numbers, s->u.store.idx[i]);
+  Expr *thread = ex_var(k->c->arena, k->kernel->thread);
+  if (!digits || uniform_pinned(k->numbers, k->facts, thread, digits)) return;
+  diag_report(k->c->diags, DIAG_FRAGMENT_EACH, s->span, b->name);
+  note_buffer(k->c, k->program, b);
 }
