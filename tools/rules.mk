@@ -56,7 +56,8 @@ style:
 # The same tests under AddressSanitizer and UndefinedBehaviorSanitizer, without nvcc's part.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize:
-	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory $(ALL_CPUS) BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" LDFLAGS="$(SAN)" san-check
+	@TLC_TEXTS=$(BUILD) $(MAKE) --no-print-directory $(ALL_CPUS) BUILD=$(BUILD)/san OPT="-O1 -g1 $(SAN)" \
+	  LDFLAGS="$(SAN)" san-check
 
 # The emulator's loops are most of what runs there.
 $(BUILD)/emu/%.o: override OPT := $(subst -O1,-O2,$(OPT))
