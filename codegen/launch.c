@@ -393,14 +393,9 @@ static bool launch_condition(Cg *c, const Kernel *k, bool may_have_failed) {
   return true;
 }
 
-static void waits(void *ctx, Stmt *s) {
-  if (s->kind == ST_OP && s->u.op.op == OP_GRID_WAIT) *(bool *)ctx = true;
-}
-
 // How it is launched beside grid and block: in clusters, before the kernels ahead of it have ended.
 static void launch_attributes(Cg *c, const Kernel *k) {
-  bool early = false, clustered = kernel_cluster(k) > 1;
-  st_walk(k->body, waits, &early);
+  bool early = st_has_op(k->body, OP_GRID_WAIT), clustered = kernel_cluster(k) > 1;
   int n = early + clustered, i = 0;
   if (!n) return;
   cg_line(c, "cudaLaunchAttribute attribute[%d] = {};", n);

@@ -397,6 +397,7 @@ const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, 
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
+bool st_has_op(Stmt *s, OpCode op);                                       // in the tree s
 void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
 bool st_uses(Stmt *s, const Var *v); // anywhere in the tree
 Stmt *st_only(const Stmt *s); // what blocks of one statement hold; s itself where it is none

@@ -7,28 +7,22 @@
 enum { PRIVATE_MOST = 1024 }; // elements of a thread's own array
 
 typedef struct {
+  Arena *arena;
   PtrMap *spread; // buffers that something spreads
 } Uses;
 
 static void spread(Uses *u, const Buffer *b) { ptrmap_set(u->spread, b, u); }
 
-static void load(void *ctx, Expr *x) {
-  if (x->kind == EX_LOAD) spread(ctx, x->u.load.buf);
-}
+static void touched(void *ctx, const Access *x) { spread(ctx, x->region.buf); }
 
-static void slot(void *ctx, Expr **x) { ex_walk(*x, load, ctx); }
-
-static void inside(void *ctx, Stmt *s) {
-  if (s->kind == ST_STORE) spread(ctx, s->u.store.buf);
-  st_exprs(s, slot, ctx);
-}
+static void inside(void *ctx, Stmt *s) { st_accesses(((Uses *)ctx)->arena, s, touched, ctx); }
 
 static void statement(void *ctx, Stmt *s) {
   if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL) st_walk(s, inside, ctx);
   if (s->kind != ST_OP) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++)
-    if (info->arg[i].kind < ARG_EXPR && s->u.op.arg[i].region)
+    if (arg_is_region(info->arg[i].kind) && s->u.op.arg[i].region)
       spread(ctx, s->u.op.arg[i].region->buf);
 }
 
@@ -43,7 +37,7 @@ static bool small(const Buffer *b) {
 }
 
 void ir_private(Arena *a, Kernel *k) {
-  Uses u = {ptrmap_new(a)};
+  Uses u = {a, ptrmap_new(a)};
   st_walk(k->body, statement, &u);
   for (int i = 0; i < k->buffers.len; i++) {
     const Buffer *b = k->buffers.data[i];

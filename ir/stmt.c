@@ -186,6 +186,22 @@ void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx) {
   }
 }
 
+typedef struct {
+  OpCode op;
+  bool found;
+} FindOp;
+
+static void find_op(void *ctx, Stmt *s) {
+  FindOp *f = ctx;
+  f->found |= s->kind == ST_OP && s->u.op.op == f->op;
+}
+
+bool st_has_op(Stmt *s, OpCode op) {
+  FindOp f = {op, false};
+  st_walk(s, find_op, &f);
+  return f.found;
+}
+
 static void list_exprs(Expr **list, int n, void (*f)(void *ctx, Expr **slot), void *ctx) {
   for (int i = 0; i < n; i++) f(ctx, &list[i]);
 }

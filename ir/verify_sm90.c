@@ -329,7 +329,6 @@ void check_barriers(Verify *v) {
 typedef struct {
   Verify *v;
   bool tensor;
-  int waits;
 } Ahead;
 
 static void touch(void *ctx, const Access *x) {
@@ -339,28 +338,23 @@ static void touch(void *ctx, const Access *x) {
 
 static void ahead(void *ctx, Stmt *s) {
   Ahead *h = ctx;
-  bool op = s->kind == ST_OP;
-  h->waits += op && s->u.op.op == OP_GRID_WAIT;
-  if (!op || s->u.op.op != OP_TMA_PREFETCH) st_accesses(h->v->arena, s, touch, h);
+  if (s->kind != ST_OP || s->u.op.op != OP_TMA_PREFETCH) st_accesses(h->v->arena, s, touch, h);
 }
 
 void check_grid_wait(Verify *v) {
+  if (!st_has_op(v->kernel->body, OP_GRID_WAIT)) return;
   StmtVec body = v->kernel->body->u.block;
-  Ahead all = {.v = v}, before = {.v = v};
-  st_walk(v->kernel->body, ahead, &all);
-  if (!all.waits) return;
-  for (int i = 0; i < body.len; i++) {
-    Stmt *s = body.data[i];
-    v->stmt = s;
-    if (s->kind == ST_OP && s->u.op.op == OP_GRID_WAIT) {
-      if (all.waits > 1) verify_fail(v, "grid_wait stands more than once in %s", v->kernel->name);
-      return;
-    }
-    st_walk(s, ahead, &before);
-    if (before.waits) break;
-    if (!before.tensor) continue;
-    verify_fail(v, "a tensor is touched before grid_wait");
-    return;
+  Ahead before = {.v = v};
+  int i = 0;
+  for (; !st_has_op(body.data[i], OP_GRID_WAIT); i++) {
+    v->stmt = body.data[i];
+    st_walk(body.data[i], ahead, &before);
   }
-  verify_fail(v, "grid_wait is no statement of its own of %s", v->kernel->name);
+  v->stmt = body.data[i];
+  if (before.tensor) verify_fail(v, "a tensor is touched before grid_wait");
+  if (v->stmt->kind != ST_OP)
+    verify_fail(v, "grid_wait is no statement of its own of %s", v->kernel->name);
+  while (++i < body.len)
+    if (st_has_op(body.data[i], OP_GRID_WAIT))
+      verify_fail(v, "grid_wait stands more than once in %s", v->kernel->name);
 }

@@ -73,10 +73,14 @@ static void read_stmt(void *ctx, Stmt *s) {
   st_accesses(l->k->c->arena, s, read_access, l);
 }
 
+static const Uniform *numbers(Check *k) {
+  if (!k->numbers) k->numbers = uniform_numbers(k->c->arena, k->kernel);
+  return k->numbers;
+}
+
 void check_threads(Check *k, Stmt *loop) {
   if (k->kernel->threads == 1) return;
-  if (!k->numbers) k->numbers = uniform_numbers(k->c->arena, k->kernel);
-  Loop l = {.k = k, .numbers = k->numbers};
+  Loop l = {.k = k, .numbers = numbers(k)};
   st_walk(loop, note_bound, &l);
   st_walk(loop->u.loop.body, read_stmt, &l);
 }
@@ -84,11 +88,11 @@ void check_threads(Check *k, Stmt *loop) {
 void check_fragment_store(Check *k, const Stmt *s) {
   const Buffer *b = s->u.store.buf;
   if (b->scope != SC_FRAGMENT || k->kernel->threads == 1) return;
-  if (!k->numbers) k->numbers = uniform_numbers(k->c->arena, k->kernel);
-  uint32_t digits = uniform_digits(k->numbers, s->u.store.value);
-  for (int i = 0; i < s->u.store.n; i++) digits &= ~uniform_digits(k->numbers, s->u.store.idx[i]);
+  const Uniform *u = numbers(k);
+  uint32_t digits = uniform_digits(u, s->u.store.value);
+  for (int i = 0; i < s->u.store.n; i++) digits &= ~uniform_digits(u, s->u.store.idx[i]);
   Expr *thread = ex_var(k->c->arena, k->kernel->thread);
-  if (!digits || uniform_pinned(k->numbers, k->facts, thread, digits)) return;
+  if (!digits || uniform_pinned(u, k->facts, thread, digits)) return;
   diag_report(k->c->diags, DIAG_FRAGMENT_EACH, s->span, b->name);
   note_buffer(k->c, k->program, b);
 }

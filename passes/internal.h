@@ -140,7 +140,6 @@ Expr *walk_expr(Arena *a, Expr *x, ExprMap f, void *ctx);
 Stmt *walk_block(Arena *a, Stmt *s); // s itself when a block, else a block that holds it
 void walk_own(Arena *a, Stmt *s);    // an op's regions become its own: they may be shared
 bool walk_has_load(const Expr *x);
-bool walk_has_op(Stmt *s, OpCode op);                // tree s?
 bool walk_reads(Arena *a, Stmt *s, const Buffer *b); // loads, not atomic updates
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b); // outside `skip`?

@@ -11,7 +11,7 @@ typedef struct {
   Buffer *map;
   OpCode op;         // of each box
   Region *bar;       // of a load
-  int64_t fn;        // of a reduction
+  int64_t last;      // operand of each box: of a store its hint, of a reduction its function
   Expr *blocks;      // that a load writes to, as a mask; NULL: its own
   int dim[MAP_RANK]; // of the tensor, for each of the tile's last dimensions; -1: it walks none
   int lead;          // leading dimensions of the tile, over which copies repeat
@@ -92,16 +92,16 @@ static int tensor_dim(const Boxes *t, int d) {
 
 // Of a store: what the kernel writes and does not read leaves the L2 cache first where it would
 // drive out what blocks share.
-static int64_t store_hint(const Boxes *t) {
-  const Lower *l = t->l;
-  double bytes = dt_bits(t->tensor->dtype) / 8.0;
+static int64_t store_hint(Lower *l, Buffer *of) {
+  const Buffer *tensor = lower_form(l, of);
+  double bytes = dt_bits(tensor->dtype) / 8.0;
   int64_t n;
   const Param *p = NULL;
   for (int i = 0; i < l->program->params.len; i++)
-    if (l->program->params.data[i].buf == t->in->buf) p = &l->program->params.data[i];
+    if (l->program->params.data[i].buf == of) p = &l->program->params.data[i];
   if (!p || p->role != ROLE_OUT) return 0;
-  for (int d = 0; d < t->tensor->ndim; d++)
-    bytes *= ex_const(t->tensor->shape[d], &n) ? (double)n : 0;
+  for (int d = 0; d < tensor->ndim; d++)
+    bytes *= ex_const(tensor->shape[d], &n) ? (double)n : 0;
   bool fills = 2 * bytes > (double)l->c->target->l2;
   return pass_flag(l->c, l->kernel, "stream-stores", fills) != 0;
 }
@@ -125,11 +125,10 @@ static void one_box(Boxes *t, const int64_t *lead, int64_t col, int64_t row, Stm
   Expr *where = lower_simplify(l, lower_offset(l, t->on->buf, idx));
   Region *tensor = region_new(a, t->map, at, box);
   Region *tile = region_flat(a, t->on->buf, where, (int)(t->box_rows * t->box_cols));
-  int64_t more = t->op == OP_TMA_STORE ? store_hint(t) : t->fn;
   st_add(a, out,
          t->op == OP_TMA_LOAD
              ? st_op(a, OP_TMA_LOAD, t->span, tensor, tile, t->bar, t->blocks, (int64_t)0)
-             : st_op(a, t->op, t->span, tile, tensor, more));
+             : st_op(a, t->op, t->span, tile, tensor, t->last));
 }
 
 // Every combination of the leading indices that the copy walks, one after the other.
@@ -170,7 +169,7 @@ void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
   bool store = s->u.op.op == OP_TILE_STORE;
   Boxes t = {.l = l, .span = s->span, .on = s->u.op.arg[0].region, .in = s->u.op.arg[1].region};
   t.op = store ? OP_TMA_STORE : OP_TMA_REDUCE;
-  if (!store) t.fn = s->u.op.arg[2].i;
+  t.last = store ? store_hint(l, t.in->buf) : s->u.op.arg[2].i;
   Stmt *body = st_block(a, s->span);
   boxes(&t, body);
   st_add(a, body, st_op(a, OP_BULK_COMMIT, s->span));

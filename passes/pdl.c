@@ -4,16 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
-static void loads(void *ctx, Expr *x) {
-  if (x->kind == EX_LOAD) *(bool *)ctx = true;
-}
-
-static bool reads(Expr *x) {
-  bool found = false;
-  if (x) ex_walk(x, loads, &found);
-  return found;
-}
-
 // Does it touch nothing but barriers and registers?
 static bool sets_up(const Stmt *s) {
   switch (s->kind) {
@@ -22,12 +12,12 @@ static bool sets_up(const Stmt *s) {
       if (!sets_up(s->u.block.data[i])) return false;
     return true;
   case ST_IF:
-    return !reads(s->u.branch.cond) && sets_up(s->u.branch.yes) &&
+    return !walk_has_load(s->u.branch.cond) && sets_up(s->u.branch.yes) &&
            (!s->u.branch.no || sets_up(s->u.branch.no));
   case ST_FOR:
-    return s->u.loop.nvars == 1 && !s->u.loop.cond && !reads(s->u.loop.extent[0]) &&
+    return s->u.loop.nvars == 1 && !s->u.loop.cond && !walk_has_load(s->u.loop.extent[0]) &&
            sets_up(s->u.loop.body);
-  case ST_LET: return !reads(s->u.let.value);
+  case ST_LET: return !walk_has_load(s->u.let.value);
   case ST_ASSUME: return true;
   case ST_OP:
     switch (s->u.op.op) {

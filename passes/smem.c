@@ -51,7 +51,7 @@ static void keep_barrier(Scan *s, const Stmt *x) {
 
 // A branch whose threads run beside the others', ordered by mbarriers alone (sync_by_hand)?
 static bool by_hand(const Scan *s, Stmt *x) {
-  if (x->kind != ST_IF || x->u.branch.roles || !walk_has_op(x, OP_MBAR_WAIT)) return false;
+  if (x->kind != ST_IF || x->u.branch.roles || !st_has_op(x, OP_MBAR_WAIT)) return false;
   return !uniform_expr(s->uniform, x->u.branch.cond);
 }
 

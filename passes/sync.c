@@ -121,7 +121,7 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);
   st_walk(k->body, count, &size);
-  s.waits = walk_has_op(k->body, OP_MBAR_WAIT);
+  s.waits = st_has_op(k->body, OP_MBAR_WAIT);
   s.max_steps = 100 + 10 * size.statements;
   if (sync_run(&s)) remark(&s, size.barriers);
   k->body = sync_name_barriers(&s);

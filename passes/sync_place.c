@@ -57,7 +57,7 @@ static bool waits_alone(Sync *s, const Pending *p) {
   for (int i = 0; i < p->npath; i++) {
     Stmt *x = p->path[i];
     bool branch = x->kind == ST_IF && !x->u.branch.roles;
-    if (branch && !uniform_expr(s->uniform, x->u.branch.cond) && walk_has_op(x, OP_MBAR_WAIT))
+    if (branch && !uniform_expr(s->uniform, x->u.branch.cond) && st_has_op(x, OP_MBAR_WAIT))
       return true;
   }
   return false;

@@ -138,22 +138,6 @@ bool walk_has_load(const Expr *x) {
 }
 
 typedef struct {
-  OpCode op;
-  bool found;
-} FindOp;
-
-static void find_op(void *ctx, Stmt *s) {
-  FindOp *f = ctx;
-  f->found |= s->kind == ST_OP && s->u.op.op == f->op;
-}
-
-bool walk_has_op(Stmt *s, OpCode op) {
-  FindOp f = {op, false};
-  st_walk(s, find_op, &f);
-  return f.found;
-}
-
-typedef struct {
   Arena *arena;
   const Buffer *buf;
   bool reads_only, writes_only, found;
