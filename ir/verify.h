@@ -58,6 +58,11 @@ void check_tile_ops(Verify *v, Stmt *s);
 
 void check_channels(Verify *v);
 
+/* verify_turns.c */
+
+// Do the producer and the consumers of a channel take as many turns?
+void verify_turns(Verify *v, Stmt *roles, const Buffer *full, const Buffer *empty);
+
 /* verify_thread.c */
 
 void check_levels(Verify *v, Stmt *s);

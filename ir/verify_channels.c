@@ -2,6 +2,7 @@
 // a ring of tiles with two mbarriers a slot, known by what the producers' branch does:
 //   producer   wait(empty[slot]); arrive_tx(full[slot]); loads of all its tiles' slots
 //   consumers  wait(full[slot]); uses of the tiles' slots; each warp arrives at empty[slot]
+// Both take as many turns (verify_turns.c), and as many arrive in a phase as its barrier counts.
 // A block that waits for a slot lets it go, once, and nothing touches the tile outside of that. One
 // exception: an iteration may keep its slot until the next one has its own, which then lets it
 // go on the condition that it is not the first; what the last one kept follows the loop.
@@ -20,6 +21,7 @@ typedef struct {
   Verify *v;
   int n;
   Channel channel[CHANNELS];
+  bool single; // one thread executes the producer's statement at hand
 } Channels;
 
 // What the consumers hold at a point of a block.
@@ -91,6 +93,7 @@ static void arm(Channels *c, Fill *f, const Stmt *s) {
   c->v->stmt = s;
   const Region *full = operand(s, "bar"), *empty = wait ? operand(wait, "bar") : NULL;
   f->arm = s;
+  if (!c->single) verify_fail(c->v, "several threads fill a slot of %s", full->buf->name);
   if (!empty || !ex_equal(empty->min[0], full->min[0])) {
     verify_fail(c->v, "a slot of %s is filled without a wait for its consumers", full->buf->name);
     return;
@@ -122,10 +125,22 @@ static void load(Channels *c, Fill *f, const Stmt *s) {
   f->bytes += n / 8 * (parts ? kernel_cluster(c->v->kernel) : 1);
 }
 
+// Does the condition let one thread of the block through?
+static bool picks_thread(const Verify *v, Expr *cond) {
+  int n = 0;
+  for (int64_t tx = 0; tx < kernel_threads(v->kernel); tx++)
+    n += ex_is(ex_subst(v->arena, cond, v->kernel->thread, ex_index(v->arena, tx)), 1);
+  return n == 1;
+}
+
 static void produce(Channels *c, const Stmt *s) {
   if (s->kind == ST_FOR) produce(c, s->u.loop.body);
   if (s->kind == ST_IF) {
+    bool before = c->single;
+    if (ex_uses(s->u.branch.cond, c->v->kernel->thread) && picks_thread(c->v, s->u.branch.cond))
+      c->single = true;
     produce(c, s->u.branch.yes);
+    c->single = before;
     if (s->u.branch.no) produce(c, s->u.branch.no);
   }
   if (s->kind != ST_BLOCK) return;
@@ -140,6 +155,58 @@ static void produce(Channels *c, const Stmt *s) {
     else produce(c, x);
   }
   end_fill(c, &f);
+}
+
+/* arrivals */
+
+typedef struct {
+  const Buffer *bar;
+  int64_t count; // -1: nobody makes the barrier
+} Made;
+
+static void note_init(void *ctx, Stmt *s) {
+  Made *m = ctx;
+  if (is_op(s, OP_MBAR_INIT) && operand(s, "bar")->buf == m->bar)
+    m->count = s->u.op.arg[op_arg(OP_MBAR_INIT, "count")].i;
+}
+
+static int64_t count_of(const Verify *v, const Buffer *bar) {
+  Made m = {bar, -1};
+  st_walk(v->kernel->body, note_init, &m);
+  return m.count;
+}
+
+// Does thread tx arrive, and at block `to` where there are several?
+static bool arrives(const Verify *v, const Stmt *s, int64_t tx, int64_t to) {
+  const Stmt *op = st_only(s->u.branch.yes);
+  Expr *at = ex_index(v->arena, tx);
+  if (!ex_is(ex_subst(v->arena, s->u.branch.cond, v->kernel->thread, at), 1)) return false;
+  if (!is_op(op, OP_MBAR_ARRIVE_REMOTE)) return true;
+  Expr *rank = op->u.op.arg[op_arg(OP_MBAR_ARRIVE_REMOTE, "rank")].expr;
+  return ex_is(ex_subst(v->arena, rank, v->kernel->thread, at), to);
+}
+
+// The arrivals that `if ... { arrive }` makes at each block that fills the slot; -1: not of each
+// warp one.
+static int64_t arrivals(const Verify *v, const Stmt *s) {
+  bool remote = is_op(st_only(s->u.branch.yes), OP_MBAR_ARRIVE_REMOTE);
+  int blocks = remote ? kernel_cluster(v->kernel) : 1;
+  for (int64_t warp = 0; warp < v->kernel->threads / 32; warp++)
+    for (int to = 0; to < blocks; to++) {
+      int n = 0;
+      for (int64_t lane = 0; lane < 32; lane++) n += arrives(v, s, 32 * warp + lane, to);
+      if (n != 1) return -1;
+    }
+  return (int64_t)(v->kernel->threads / 32) * blocks;
+}
+
+static void arrive(const Channels *c, const Stmt *s, int at) {
+  const Buffer *empty = c->channel[at].empty;
+  int64_t count = count_of(c->v, empty), n = arrivals(c->v, s);
+  if (n < 0) verify_fail(c->v, "not each warp lets %s go, once", empty->name);
+  else if (n != count)
+    verify_fail(c->v, "%lld arrivals end a phase of %s, and %lld come", (long long)count,
+                empty->name, (long long)n);
 }
 
 /* the consumers */
@@ -184,6 +251,7 @@ static int freed(const Channels *c, const Stmt *s) {
 
 static void give(Channels *c, const Stmt *s, int at, Held *h) {
   Channel *ch = &c->channel[at];
+  arrive(c, s, at);
   const Expr *slot = operand(st_only(s->u.branch.yes), "bar")->min[0];
   ch->freed = true;
   if (h->kept[at]) h->kept[at] = false;
@@ -204,8 +272,10 @@ static int keeps(const Channels *c, const Stmt *s, const Stmt *loop) {
                cond->u.bin.a->kind == EX_VAR && cond->u.bin.a->u.var == loop->u.loop.var[0] &&
                ex_equal(cond->u.bin.b, loop->u.loop.min[0]);
   int at = -1;
-  for (int i = 0; later && i < s->u.branch.yes->u.block.len; i++)
-    if (at < 0) at = freed(c, s->u.branch.yes->u.block.data[i]);
+  for (int i = 0; later && at < 0 && i < s->u.branch.yes->u.block.len; i++) {
+    at = freed(c, s->u.branch.yes->u.block.data[i]);
+    if (at >= 0) arrive(c, s->u.branch.yes->u.block.data[i], at);
+  }
   return at;
 }
 
@@ -265,10 +335,15 @@ void check_channels(Verify *v) {
   Held h = {0};
   produce(&c, roles->u.branch.no);
   consume(&c, roles->u.branch.yes, &h, NULL);
-  v->stmt = NULL;
   for (int i = 0; i < c.n; i++) {
     const Channel *ch = &c.channel[i];
+    int64_t count = count_of(v, ch->full);
+    v->stmt = NULL;
+    if (count != 1)
+      verify_fail(v, "%lld arrivals end a phase of %s, and the producer's comes", (long long)count,
+                  ch->full->name);
     if (!ch->waited) verify_fail(v, "the consumers never wait for %s", ch->full->name);
     if (!ch->freed) verify_fail(v, "the consumers never arrive at %s", ch->empty->name);
+    if (ch->waited && ch->freed) verify_turns(v, roles, ch->full, ch->empty);
   }
 }
