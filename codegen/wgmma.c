@@ -194,6 +194,14 @@ bool cg_wgmma_op(Cg *c, const Stmt *s) {
     needs_add(c->needs, "wgmma_commit");
     cg_line(c, "tlc_wgmma_commit();");
     return true;
+  case OP_WGMMA_KEEP:
+    needs_add(c->needs, "wgmma_keep");
+    cg_begin(c);
+    cg_text(c, "tlc_wgmma_keep<%d>(", cg_count(arg(s, "a")->region));
+    cg_address(c, arg(s, "a")->region);
+    cg_text(c, ");");
+    cg_end(c);
+    return true;
   case OP_WGMMA_WAIT:
     needs_add(c->needs, "wgmma_wait");
     cg_line(c, "tlc_wgmma_wait<%d>();", (int)arg(s, "pending")->i);

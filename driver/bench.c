@@ -103,6 +103,7 @@ int drv_bench(Job *j, const Options *o) {
   RunData d;
   int status = data_make(&d, j->tile.data[0], o);
   if (status) return status;
+  d.wgmma = j->target->bulk;
   EmuArg *args = data_args(&d, o->arena, false);
   DeviceKernel k;
   status = device_load(j, o, &d, args, &k);

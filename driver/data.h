@@ -14,6 +14,7 @@ typedef struct {
   double *scalar_f;
   RtArray *array; // per parameter; data NULL for scalars
   size_t *bytes;
+  bool wgmma; // for EmuCall.wgmma, by whoever runs it on a GPU
 } RunData;
 
 // Value of an index expression over sizes and scalar parameters.

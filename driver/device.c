@@ -8,7 +8,7 @@ static int run_emulator(Job *j, const Options *o, uint64_t seed, const RunData *
                         Buf *where) {
   EmuOptions options = {.seed = seed};
   EmuReport report = {0};
-  EmuCall call = {d->sizes, args};
+  EmuCall call = {.sizes = d->sizes, .args = args};
   buf_printf(where, "the emulator (%s)", j->target->name);
   bool ok = emu_run(j->thread.data[0], &call, j->target, &options, &report, j->diags);
   if (ok && o->remarks)
@@ -119,7 +119,8 @@ void device_free(DeviceKernel *k) {
   *k = (DeviceKernel){0};
 }
 
-static int run_gpu(Job *j, const Options *o, const RunData *d, EmuArg *args, Buf *where) {
+static int run_gpu(Job *j, const Options *o, RunData *d, EmuArg *args, Buf *where) {
+  d->wgmma = j->target->bulk;
   DeviceKernel k;
   int status = device_load(j, o, d, args, &k);
   if (status) return status;
@@ -138,7 +139,7 @@ static int run_gpu(Job *j, const Options *o, const RunData *d, EmuArg *args, Buf
   return status_of(s, &err);
 }
 
-int device_run(Job *j, const Options *o, uint64_t seed, const RunData *d, EmuArg *args,
+int device_run(Job *j, const Options *o, uint64_t seed, RunData *d, EmuArg *args,
                Buf *where) {
   if (!strcmp(o->device, "emu")) return run_emulator(j, o, seed, d, args, where);
   if (!strcmp(o->device, "auto")) {

@@ -9,7 +9,7 @@
 int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got);
 // Runs the thread-level program over `args` in place, on --device; `seed`: the emulator's schedule.
 // `where` names the device.
-int device_run(Job *j, const Options *o, uint64_t seed, const RunData *d, EmuArg *args, Buf *where);
+int device_run(Job *j, const Options *o, uint64_t seed, RunData *d, EmuArg *args, Buf *where);
 
 // A loaded launcher and what it is called with.
 typedef struct {

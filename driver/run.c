@@ -30,7 +30,7 @@ static void sample_blocks(Run *r) {
 }
 
 static bool run_oracle(Run *r, EmuArg *args) {
-  EmuCall call = {r->data.sizes, args};
+  EmuCall call = {r->data.sizes, args, r->data.wgmma};
   Program *p = r->job->tile.data[0];
   const Sample *s = &r->sample;
   if (s->block) return oracle_run_blocks(p, &call, s->block, s->n, r->job->diags);
@@ -157,7 +157,7 @@ int run_compare(Job *j, const Options *o, const RunData *d, const EmuArg *got) {
 static int oracle_alone(Run *r, EmuArg *got, Buf *where) {
   const Program *p = r->job->tile.data[0];
   buf_puts(where, "the oracle");
-  EmuCall call = {r->data.sizes, got};
+  EmuCall call = {.sizes = r->data.sizes, .args = got};
   return oracle_run(p, &call, r->job->diags) ? EXIT_OK : EXIT_WRONG_PROGRAM;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
   const int64_t *sizes; // values of Program.sizes, in order
   EmuArg *args;         // one per Program.params entry
+  bool wgmma;           // the bounds are for a device that multiplies 8-bit floats by wgmma
 } EmuCall;
 
 /* oracle.c */

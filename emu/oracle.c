@@ -285,7 +285,7 @@ static void give_bounds(Oracle *o, const Program *p, const EmuCall *call) {
 
 static bool run(const Program *p, const EmuCall *call, const int64_t *blocks, int n, Diags *d) {
   Arena *a = arena_new();
-  Oracle o = {.track = wants_bounds(p, call), .nmem = count_buffers(p)};
+  Oracle o = {.track = wants_bounds(p, call), .wgmma = call->wgmma, .nmem = count_buffers(p)};
   o.c = (Compiler){.arena = a, .vars = slotmap_new(a), .buffers = slotmap_new(a),
                    .loads_uniform = true};
   o.m = (Machine){.diags = d, .load = oracle_load, .max_reports = 20, .seen = slotmap_new(a),

@@ -87,6 +87,7 @@ typedef struct {
   int group;     // whose lanes m.lane points to
   int64_t block; // its number
   bool track;
+  bool wgmma; // EmuCall.wgmma
   OLoop *loop; // the innermost that jumps may leave; NULL where none was left
 } Oracle;
 

@@ -6,12 +6,14 @@
 #include "base/numeric.h"
 #include "emu/oracle.h"
 
-enum { NB = 4, MB = 4 }; // columns and rows of one register block
+enum { NB = 4, MB = 4 };  // columns and rows of one register block
+enum { WGMMA_BITS = 13 }; // of fraction in a sum of products of 8-bit floats
 
 // Operands packed for the kernel: a[m][k], rows padded to MB; b[n / NB][k][NB], columns padded.
 typedef struct {
   int m, n, k, mp, np;
   double *a, *b;
+  bool short_sums; // of 8-bit floats by wgmma
 } Packed;
 
 // c[mp][np] += a b
@@ -113,11 +115,15 @@ static Val accumulate(DType t, bool clear, Val old, double sum) {
 }
 
 // Each of the k additions of one device instruction chain rounds (or truncates) a partial sum that
-// lies within |c| + sum |a b|: one ulp at that magnitude each.
+// lies within |c| + sum |a b|: one ulp at that magnitude each. wgmma of 8-bit floats adds 32
+// products at a time to a sum of which it keeps 13 bits of fraction (DeepSeek-V3 Technical Report,
+// arXiv 2412.19437, section 3.5.2).
 static double gemm_err(const Packed *p, DType t, double c, double ec, double spread,
                        double carried) {
   if (!dt_is_float(t)) return 0;
-  return ec + carried + emu_eps(t) * (p->k + 1) * (fabs(c) + ec + spread + carried);
+  double most = fabs(c) + ec + spread + carried, own = emu_eps(t) * (p->k + 1) * most;
+  if (p->short_sums) own += ldexp((p->k + 31) / 32 + 1, -WGMMA_BITS) * most;
+  return ec + carried + own;
 }
 
 static void store_result(const Packed *p, const Matrix *c, bool clear, const double *sum,
@@ -153,6 +159,8 @@ static void product(Oracle *o, const OStmt *s, const Matrix *a, const Matrix *b,
   }
   Arena *tmp = o->m.arena;
   Packed p = {.m = (int)c->rows, .n = (int)c->cols, .k = (int)a->cols};
+  DType t = a->box->mem->type;
+  p.short_sums = o->wgmma && dt_is_float(t) && dt_bits(t) == 8;
   p.mp = (p.m + MB - 1) / MB * MB;
   p.np = (p.n + NB - 1) / NB * NB;
   p.a = NEWN(tmp, double, (size_t)p.mp *(size_t)p.k + 1);

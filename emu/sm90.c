@@ -15,6 +15,7 @@ void warp_sm90(Emu *e, const Instr *in) {
   case OP_TMA_STORE:
   case OP_TMA_REDUCE: warp_tma(e, in); break;
   case OP_TMA_PREFETCH:
+  case OP_WGMMA_KEEP:
   case OP_GRID_WAIT: break; // kernels run one after the other
   case OP_BULK_LOAD:
   case OP_BULK_STORE:

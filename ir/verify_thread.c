@@ -234,7 +234,7 @@ void check_fragments(Verify *v, Stmt *s) {
   if (s->kind != ST_OP) return;
   switch (s->u.op.op) {
   case OP_MMA: case OP_LDMATRIX: case OP_STMATRIX: case OP_BYTE_PERM: case OP_WGMMA:
-  case OP_WGMMA_FENCE: case OP_WGMMA_WAIT: case OP_WGMMA_DESC: break;
+  case OP_WGMMA_FENCE: case OP_WGMMA_WAIT: case OP_WGMMA_DESC: case OP_WGMMA_KEEP: break;
   default: return;
   }
   const OpInfo *info = op_info(s->u.op.op);

@@ -22,6 +22,11 @@ bool masks_split(PassCtx *c, Program *p, Kernel *k); // was something decided fo
 
 void pdl_kernel(Kernel *k, PassCtx *c); // programmatic dependent launch of a lowered kernel
 
+/* keep.c */
+
+// Of a lowered kernel: ops that read what wgmma reads iteration after iteration.
+void keep_operands(PassCtx *c, Kernel *k);
+
 /* raster.c */
 
 void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel

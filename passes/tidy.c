@@ -8,6 +8,7 @@ void pass_tidy(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
     simplify_kernel(p, k, c);
+    keep_operands(c, k);
     pdl_kernel(k, c);
     int64_t blocks = pass_flag(c, k, "min-blocks", 0);
     if (!k->min_blocks && blocks <= HINT_MOST) k->min_blocks = (int)blocks;

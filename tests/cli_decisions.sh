@@ -182,3 +182,13 @@ def conditions(A: T.Tensor((64,), "int32")):
 END
   (ulimit -t 6 && "$TLC" "$D/tree.tl" -o "$D/tree.cu") || fail "more than 6 s of a processor"
 }
+case_kept() { # what only wgmma reads from iteration to iteration is read once more behind the loop
+  kept() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -o 'tlc_wgmma_keep<[0-9]*>(.*)' "$D/x.cu" | tr '\n' ' '; }
+  for form in 0 2; do
+    same "$(kept tests/cases/wgmma_kept.tl -p L=320,M=100,form=$form)" "tlc_wgmma_keep<32>(A) "
+  done
+  same "$(kept tests/cases/wgmma_kept.tl -p L=320,M=100,form=1)" "" # rewritten through shared memory
+  same "$(kept tests/cases/overlap_refused.tl -p L=320,M=200,mode=4)" "tlc_wgmma_keep<32>(A) "
+  same "$(kept tests/cases/overlap_refused.tl -p L=320,M=200,mode=2)" ""
+  same "$(kept samples/flash_attention.tl)" ""
+}

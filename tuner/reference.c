@@ -63,7 +63,7 @@ static pid_t start_part(const RunData *d, EmuArg *args, const Shared *shared, co
   Arena *a = arena_new();
   Diags *diags = diag_new(a, src_new(a), (DiagOptions){0});
   int64_t *own = NEWN(a, int64_t, s->n);
-  EmuCall call = {d->sizes, args};
+  EmuCall call = {d->sizes, args, d->wgmma};
   int mine = 0;
   for (int i = 0; i < s->n; i++)
     if (i / s->together % step == first) own[mine++] = s->block[i];
@@ -129,7 +129,7 @@ static TnSamples samples_of(Arena *a, const RunData *d, int i, const EmuArg *wan
 static bool run_oracle(const RunData *d, EmuArg *args, const Sample *s, int jobs, Shared *shared,
                        Diags *diags) {
   const Program *p = d->program;
-  EmuCall call = {d->sizes, args};
+  EmuCall call = {d->sizes, args, d->wgmma};
   int groups = s->block ? s->n / s->together : 0, parts = groups < jobs ? groups : jobs;
   bool split = parts > 1;
   for (int i = 0; i < p->params.len && split; i++)

@@ -127,6 +127,8 @@ static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
     drop_data(t);
     return false;
   }
+  const Target *target = target_find(o.arch);
+  t->data.wgmma = target && target->bulk;
   t->got = NEWN(t->arena, void *, c->of.program->params.len + 1);
   t->reference = t->declared = (TnReference){0};
   t->tried_declared = false;

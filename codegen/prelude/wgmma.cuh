@@ -27,6 +27,22 @@ static __device__ __forceinline__ void tlc_wgmma_pin(T *r) {
   }
 }
 
+// A reading of these registers that never happens, behind a loop in which only wgmma reads them:
+// ptxas of CUDA 13.0 gives such registers to others after their last use in the loop's text.
+// @helper wgmma_keep device
+template <int N, typename T>
+static __device__ __forceinline__ void tlc_wgmma_keep(const T *r) {
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  if (bytes != 1) return;
+#pragma unroll
+  for (int i = 0; i < N * int(sizeof(T)) / 4; i++) {
+    uint32_t word;
+    memcpy(&word, reinterpret_cast<const char *>(r) + 4 * i, 4);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(4 * i), "r"(word) : "memory");
+  }
+}
+
 // @helper wgmma_fence device
 static __device__ __forceinline__ void tlc_wgmma_fence() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

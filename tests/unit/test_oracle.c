@@ -125,6 +125,7 @@ static double element(DType t, const void *p, int64_t i) {
   switch (t) {
   case DT_F16: return (double)num_f16_to_f32(((const uint16_t *)p)[i]);
   case DT_BF16: return (double)num_bf16_to_f32(((const uint16_t *)p)[i]);
+  case DT_E4M3: return (double)num_e4m3_to_f32(((const uint8_t *)p)[i]);
   case DT_I8: return ((const int8_t *)p)[i];
   case DT_I32: return ((const int32_t *)p)[i];
   default: return (double)((const float *)p)[i];
@@ -135,6 +136,7 @@ static void set_element(DType t, void *p, int64_t i, double x) {
   switch (t) {
   case DT_F16: ((uint16_t *)p)[i] = num_f16_from_f64(x); break;
   case DT_BF16: ((uint16_t *)p)[i] = num_bf16_from_f64(x); break;
+  case DT_E4M3: ((uint8_t *)p)[i] = num_e4m3_from_f64(x, true); break;
   case DT_I8: ((int8_t *)p)[i] = (int8_t)x; break;
   case DT_I32: ((int32_t *)p)[i] = (int32_t)x; break;
   default: ((float *)p)[i] = (float)x;
@@ -206,6 +208,54 @@ START_TEST(gemm_bound_covers_reordering) {
       ck_assert(bound > 0 && bound < 0.02f);
     }
   }
+}
+END_TEST
+
+// x without what lies below 13 bits behind the first one of `most`.
+static double cut(double x, double most) {
+  int e;
+  frexp(most, &e);
+  return most == 0 ? 0 : ldexp(trunc(ldexp(x, 14 - e)), e - 14);
+}
+
+// 32 products and the sum before are shifted to the largest one's exponent, cut and added.
+static double short_sum(Shape s, const EmuArg *arg, int i, int j) {
+  double sum = 0;
+  for (int from = 0; from < s.K; from += 32) {
+    double term[33] = {sum}, most = fabs(sum);
+    for (int k = 0; k < 32; k++) {
+      term[k + 1] = element(s.in, arg[0].data, i * s.K + from + k) *
+                    element(s.in, arg[1].data, (from + k) * s.N + j);
+      most = fmax(most, fabs(term[k + 1]));
+    }
+    sum = 0;
+    for (int k = 0; k <= 32; k++) sum += cut(term[k], most);
+  }
+  return sum;
+}
+
+// What wgmma makes of 8-bit floats lies within the bound, and 32 products that are left out do not;
+// without EmuCall.wgmma the bound is that of float.
+START_TEST(gemm_bound_of_short_sums) {
+  Shape s = {16, 16, 1024, 16, 16, 128, DT_E4M3, DT_F32, false, false};
+  Program *p = gemm_program(s);
+  EmuArg arg[3] = {tensor(s.in, s.M * s.K, false), tensor(s.in, s.K * s.N, false),
+                   tensor(s.acc, s.M * s.N, false)};
+  float *wide = NEWN(A, float, s.M * s.N), off = 0;
+  arg[2].bound = wide;
+  ck_assert(oracle_run(p, &(EmuCall){.args = arg, .wgmma = true}, diags));
+  arg[2].bound = NEWN(A, float, s.M * s.N);
+  ck_assert(oracle_run(p, &(EmuCall){.args = arg}, diags));
+  for (int i = 0; i < s.M; i++) {
+    for (int j = 0; j < s.N; j++) {
+      int at = i * s.N + j;
+      float error = fabsf(((float *)arg[2].data)[at] - (float)short_sum(s, arg, i, j));
+      ck_assert(error <= wide[at]);
+      ck_assert(wide[at] < 0.5f && arg[2].bound[at] < 0.02f);
+      off = fmaxf(off, error / arg[2].bound[at]);
+    }
+  }
+  ck_assert(off > 1); // the wider bound is needed
 }
 END_TEST
 
@@ -504,8 +554,9 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
   const TTest *tests[] = {
-      gemm_is_exact_on_integers, gemm_bound_covers_reordering, gemm_is_fast, sampled_blocks_only,
-      threads_run_in_lockstep, atomics_by_every_thread_and_tile, parallel_rounds_as_typed,
+      gemm_is_exact_on_integers, gemm_bound_covers_reordering, gemm_bound_of_short_sums,
+      gemm_is_fast, sampled_blocks_only, threads_run_in_lockstep,
+      atomics_by_every_thread_and_tile, parallel_rounds_as_typed,
       operand_and_accumulator_types, local_copies_and_symbolic_sizes, loops_of_each_thread,
       bounds_are_carried,
       shared_out_of_bounds, fill_out_of_bounds, division_by_zero, division_by_negatives_floors,

@@ -29,7 +29,7 @@ static RunData data_of(char *file, char *params) {
 // Of both runs the same bits wherever the sample writes. Returns how many elements that is.
 static int compared(const RunData *d, const Sample *s) {
   EmuArg *all = data_args(d, arena, true), *some = data_args(d, arena, true);
-  EmuCall whole = {d->sizes, all}, part = {d->sizes, some};
+  EmuCall whole = {.sizes = d->sizes, .args = all}, part = {.sizes = d->sizes, .args = some};
   Diags *diags = diag_new(arena, src_new(arena), (DiagOptions){0});
   ck_assert(oracle_run(d->program, &whole, diags));
   ck_assert(oracle_run_blocks(d->program, &part, s->block, s->n, diags));

@@ -154,7 +154,7 @@ static bool emulated(const char *text, float *a, float *c, int64_t n, Buf *said)
   Diags *diags = diag_new(arena, s, (DiagOptions){0});
   Program *p = ir_read(arena, diags, src_add(s, "t.tir", text, strlen(text)));
   EmuArg args[] = {{.data = a, .bytes = 4 * (size_t)n}, {.data = c, .bytes = 4 * (size_t)n}};
-  EmuCall call = {&n, args};
+  EmuCall call = {.sizes = &n, .args = args};
   bool tile = p->kernels.data[0]->level == LEVEL_TILE;
   bool ok = tile ? oracle_run(p, &call, diags)
                  : emu_run(p, &call, target_find("sm_80"), NULL, NULL, diags);
