@@ -4,7 +4,7 @@ import time
 
 ROUNDS, IDLE_S, WARM_UPS, LAUNCHES, BURST_MS, GRAPH = 15, 0.3, 2, 10, 10.0, 20
 SHORT_MS = 0.2  # launches from Python that are shorter than this are replayed from a graph
-LONGEST_MS = 200.0
+LONG_MS, LONGEST_MS = 20.0, 200.0
 
 
 def median(values):
@@ -21,16 +21,23 @@ def median(values):
 
 
 class Contender:
-    def __init__(self, call):
+    """What is timed: ms is that of a short burst, samples those of the bursts."""
+
+    def __init__(self, call, graph=True):
         import torch
         self.torch, self.call, self.graph, self.samples = torch, call, None, []
-        for _ in range(WARM_UPS):
-            call()
-        ms = self.timed(3, call)
-        self.launches = max(-(-BURST_MS // max(ms, 1e-4)), min(LAUNCHES, LONGEST_MS // ms), 1)
-        if ms < SHORT_MS:
+        self.ms = self.short()
+        self.launches = int(max(-(-BURST_MS // max(self.ms, 1e-4)), min(LAUNCHES, LONGEST_MS // self.ms), 1))
+        if graph and self.ms < SHORT_MS:
             self.capture()
-        self.launches = int(self.launches)
+
+    def short(self):
+        """ms of a short burst; of one launch where that is long."""
+        for _ in range(WARM_UPS):
+            once = self.timed(1, self.call)
+            if once > LONG_MS:
+                return once
+        return self.timed(3, self.call)
 
     def capture(self):
         graph = self.torch.cuda.CUDAGraph()
@@ -38,7 +45,7 @@ class Contender:
             with self.torch.cuda.graph(graph):
                 for _ in range(GRAPH):
                     self.call()
-        except RuntimeError:  # a library that waits or allocates cannot be captured
+        except Exception:  # a library that waits or allocates cannot be captured
             self.torch.cuda.synchronize()
             return
         self.graph = graph
@@ -61,13 +68,18 @@ class Contender:
             self.samples.append(self.timed(self.launches, self.call))
 
 
+def rounds(everyone, turns, idle_s):
+    """A burst of each in each turn, a different one first."""
+    for turn in range(turns):
+        for i in range(len(everyone)):
+            time.sleep(idle_s)
+            everyone[(turn + i) % len(everyone)].burst()
+
+
 def compare(call, others):
     """The peers' part of a row: of each, its time and the ratio of speeds, tlc's over its."""
     everyone = [Contender(c) for c in (call, *(c for _, c in others))]
-    for turn in range(ROUNDS):
-        for i in range(len(everyone)):
-            time.sleep(IDLE_S)
-            everyone[(turn + i) % len(everyone)].burst()
+    rounds(everyone, ROUNDS, IDLE_S)
     out = []
     for (name, _), c in zip(others, everyone[1:]):
         us, between = median([1e3 * ms for ms in c.samples])

@@ -1,8 +1,8 @@
 """Other implementations of a row of the bench on the same tensors: PyTorch, Triton (through torch.compile), TileLang.
 
 Usage: peers.py < QUESTIONS   a line of JSON each, from bench/bench.py; each is answered by a line, {"peers": [...],
-"missing": [...]}; {"prepare": QUESTIONS} only builds what these will need. What does not import or does not run here is left out by name. Results are compared before they
-are timed; the method is that of tlc --bench.
+"missing": [...]}; {"prepare": QUESTIONS} only builds what these will need. What does not import or does not run here is
+left out by name. Results are compared before they are timed; the method is that of tlc --bench.
 """
 # SPDX-License-Identifier: MIT
 import concurrent.futures
@@ -96,6 +96,23 @@ class Kernel:
     def outputs(self):
         return [self.tensors[p["name"]] for p in self.manifest["params"] if p["role"] != "in"]
 
+    def inputs(self):
+        return [self.tensors[p["name"]] for p in self.manifest["params"] if p["role"] != "out"]
+
+    def agrees(self, got):
+        return close(got, self.outputs()[0])
+
+    def wait(self):
+        """Until the GPU is done; raises where it faulted."""
+        import torch
+        torch.cuda.synchronize()
+
+    def spoil(self):
+        """What the next tensor of the result's size is allocated in: no result of an earlier call stands there."""
+        import torch
+        out = self.outputs()[0]
+        torch.full_like(out, float("nan") if out.is_floating_point() else 77)
+
 
 def close(got, want, limit=2e-2):
     """Whether two results agree as different orders of summation may: relative to the largest element."""
@@ -103,7 +120,7 @@ def close(got, want, limit=2e-2):
     return bool(a.isfinite().all()) and float((a - b).abs().max()) <= limit * max(float(b.abs().max()), 1e-6)
 
 
-# Each gives (name, call, the result of a call) of one peer; a call launches on the current stream.
+# Each gives (name, call, the result of a call[, configuration]) of one peer; a call launches on the current stream.
 
 
 def compiled(name, eager):
@@ -206,10 +223,12 @@ def answer(ask):
     if kernel:
         kernel.call()
         torch.cuda.synchronize()
-    for name, call, result in listed:
+    configs = {}
+    for name, call, result, *config in listed:
         if call is None:
             missing.append(f"{name}: {result}")
             continue
+        configs[name] = config
         try:
             if close(kernel.outputs()[0], result()):
                 found.append((name, call))
@@ -217,7 +236,11 @@ def answer(ask):
                 missing.append(f"{name}: another result than tlc's")
         except Exception as e:  # what a library raises where it does not support the card or the shape
             missing.append(f"{name}: {str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__}")
-    return {"peers": contenders.compare(kernel.call, found) if found else [], "missing": missing}
+    compared = contenders.compare(kernel.call, found) if found else []
+    for peer in compared:
+        if configs[peer["name"]]:
+            peer["config"] = configs[peer["name"]][0]
+    return {"peers": compared, "missing": missing}
 
 
 def prepare(questions):

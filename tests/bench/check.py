@@ -159,26 +159,44 @@ def medians():
 
 
 def tilelang():
-    """Its search: once a size, kept on disk, gone on with; the ten best of both sizes compete."""
-    import fake_tilelang
-    import tilelang_peer
+    """Its search: once a size, kept on disk, gone on with; what faults, hangs or is wrong costs itself only; the ten best
+    of both sizes compete."""
+    import fake_tilelang as fake
     log, ranks = [], os.path.join(D, "ranks.json")
-    fake_tilelang.install(log)
+    fake.install(log)
+    import tilelang_peer
+    tilelang_peer.SEARCH = os.path.join(HERE, "fake_tilelang.py")
     ask = {"file": os.path.join(TOP, "samples", "gemm_nt.tl"), "bindings": "M=8,N=8,K=4096", "ranks": ranks}
-    kernel = type("Kernel", (), {"tensors": {"A": "a", "B": "b"}})
-    tilelang_peer.MOST_S = 1e-9  # no part is begun
+    tilelang_peer.MOST_S = -1  # no candidate is begun
     assert tilelang_peer.peers(ask, None) == (None, [("TileLang 0", None, "its search at K=256 is at 0 of 288: run again")])
     tilelang_peer.MOST_S = 100
-    got, listed = tilelang_peer.peers(ask, lambda _: kernel)
-    parts = [32] * 9  # of 3 * 3 * 2 * 4 * 2 * 2 configurations
-    assert log[:18] == parts * 2 and log[18] == 20 and log[19:] == [1], log
-    assert got is kernel and listed[0][0] == "TileLang 0"
-    config, a, b = listed[0][1]()
-    assert (a, b) == ("a", "b") and config["block_M"] == 128 and config["K"] == 4096, config
-    assert (config["block_N"], config["num_stages"], config["block_K"]) == (256, 0, 32), config
+    got, listed = tilelang_peer.peers(ask, fake.Kernel)
+    configs = tilelang_peer.function(ask["file"])[1]
+    with open(ranks, encoding="utf-8") as f:
+        book = {key.split(",K=")[1]: record for key, record in json.load(f).items()}
+    assert list(book) == ["256", "8192"]
+    few = []
+    for k, record in book.items():
+        ended = "hung, or ended the process" if k == "8192" else None
+        for i, c in enumerate(configs):
+            why = "does not compile" if c["block_M"] == c["block_N"] == 256 else "a fault" if fake.is_(c, 128, 64, 64, 1) \
+                else "another result than tlc's" if fake.is_(c, 128, 256, 64, 1) \
+                else ended if fake.is_(c, 128, 128, 64, 2) or fake.is_(c, 128, 128, 64, 3) else None
+            want = {"failed": why} if why else {"ms": fake.ms({**c, "K": int(k)})}
+            assert record["tried"][str(i)] == want, (k, c, record["tried"][str(i)])
+        ranked = sorted((t["ms"], int(i)) for i, t in record["tried"].items() if "ms" in t)
+        assert record["of"] == 288 and record["ranked"] == [list(r) for r in ranked[:20]], record["ranked"]
+        few += [i for _, i in ranked[:10]]
+    assert log == [len(set(few))], (log, few)
+    name, call, result, config = listed[0]
+    assert isinstance(got, fake.Kernel) and name == "TileLang 0" and call()[1:] == ("a", "b") and call() == result()
+    # The first of those that tie.
+    assert config == "block_M=128, block_N=256, block_K=32, num_stages=0, thread_num=128, policy=0, " \
+        "enable_rasteration=True", config
     log.clear()
-    tilelang_peer.peers({**ask, "bindings": "M=8,N=8,K=512"}, lambda _: kernel)
-    assert len(log) == 2, "a second size searches again"
+    before = os.stat(ranks).st_mtime_ns
+    tilelang_peer.peers({**ask, "bindings": "M=8,N=8,K=512,block_N=192"}, fake.Kernel)
+    assert len(log) == 1 and os.stat(ranks).st_mtime_ns == before, "a second size searches again"
 
 
 with open(os.path.join(D, "table.txt"), "w", encoding="utf-8") as out:
