@@ -38,8 +38,8 @@ static RtStatus time_all(const Options *o, DeviceKernel *k, RtCall *call, const 
   Reference r = {0};
   int n = 0;
   RtStatus s = RT_OK;
-  if (product) {
-    RtGemm g = product_gemm(d, call, product);
+  RtGemm g;
+  if (product && product_gemm(d, call, product, &g)) {
     out->flops = 2.0 * (double)g.m * (double)g.n * (double)g.k;
     s = blas_reference(k, g, d->bytes[product->c], &r, err);
   } else if (out->bytes >= LEAST_COPY) {

@@ -40,6 +40,8 @@ typedef struct {
 } Product;
 
 bool product_find(const Program *p, Product *out);
-RtGemm product_gemm(const RunData *d, const RtCall *call, const Product *p);
+// Its sizes, and the operands' addresses where there is a call. C may be the product's transpose,
+// where that is not square. False: the tensors' shapes are not those of a product.
+bool product_gemm(const RunData *d, const RtCall *call, const Product *p, RtGemm *out);
 
 #endif

@@ -46,17 +46,29 @@ bool product_find(const Program *p, Product *out) {
          p->params.data[out->b].buf->ndim == 2 && p->params.data[out->c].buf->ndim == 2;
 }
 
-RtGemm product_gemm(const RunData *d, const RtCall *call, const Product *p) {
-  const RtArray *a = &d->array[p->a], *c = &d->array[p->c];
-  RtGemm g = {.in = a->type,
-              .out = c->type,
-              .m = c->shape[0],
-              .n = c->shape[1],
-              .k = a->shape[p->trans_a ? 0 : 1],
-              .trans_a = p->trans_a,
-              .trans_b = p->trans_b,
-              .a = rt_call_device(call, p->a),
-              .b = rt_call_device(call, p->b)};
-  if (g.in == data_type(DT_F32)) g.in = data_type(DT_TF32);
-  return g;
+// Where C holds the product's transpose: C = (op(A) op(B))' = op(B)' op(A)'.
+static Product transposed(const Product *p) {
+  return (Product){p->b, p->a, p->c, !p->trans_b, !p->trans_a};
+}
+
+static bool shapes_agree(const RunData *d, const Product *p) {
+  const int64_t *a = d->array[p->a].shape, *b = d->array[p->b].shape, *c = d->array[p->c].shape;
+  return a[p->trans_a] == c[0] && b[!p->trans_b] == c[1] && a[!p->trans_a] == b[p->trans_b];
+}
+
+bool product_gemm(const RunData *d, const RtCall *call, const Product *product, RtGemm *out) {
+  Product p = *product;
+  if (!shapes_agree(d, &p)) p = transposed(product);
+  if (!shapes_agree(d, &p)) return false;
+  const RtArray *a = &d->array[p.a], *c = &d->array[p.c];
+  *out = (RtGemm){.in = a->type,
+                  .out = c->type,
+                  .m = c->shape[0],
+                  .n = c->shape[1],
+                  .k = a->shape[!p.trans_a],
+                  .trans_a = p.trans_a,
+                  .trans_b = p.trans_b};
+  if (call) out->a = rt_call_device(call, p.a), out->b = rt_call_device(call, p.b);
+  if (out->in == data_type(DT_F32)) out->in = data_type(DT_TF32);
+  return true;
 }

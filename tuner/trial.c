@@ -298,8 +298,9 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
     ids[*n] = t->kept[i].id;
     list[(*n)++] = (RtContender){t->kept[i].of.program->symbol, rt_call_launch, t->kept[i].call};
   }
-  if (t->nkept && product_find(t->kept[0].of.program, &product)) {
-    RtGemm g = product_gemm(&t->data, t->kept[0].call, &product);
+  RtGemm g;
+  if (t->nkept && product_find(t->kept[0].of.program, &product) &&
+      product_gemm(&t->data, t->kept[0].call, &product, &g)) {
     Buf none = {0};
     s = rt_gpu_alloc(t->gpu, t->data.bytes[product.c], &c, &none);
     g.c = c;

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "driver/data.h"
+#include "driver/device.h"
 
 static Arena *arena;
 
@@ -47,6 +47,28 @@ static int compared(const RunData *d, const Sample *s) {
   }
   return n;
 }
+
+// The product that a program computes, whichever way round its result is stored.
+static void is_product(char *file, char *params, RtGemm want) {
+  RunData d = data_of(file, params);
+  Product p;
+  RtGemm g;
+  ck_assert(product_find(d.program, &p));
+  ck_assert(product_gemm(&d, NULL, &p, &g));
+  ck_assert(g.m == want.m && g.n == want.n && g.k == want.k);
+  ck_assert(g.trans_a == want.trans_a && g.trans_b == want.trans_b);
+}
+
+START_TEST(products_and_their_transposes) {
+  RtGemm plain = {.m = 16, .n = 200, .k = 32};
+  RtGemm a = {.m = 16, .n = 200, .k = 32, .trans_a = true};
+  RtGemm b = {.m = 16, .n = 200, .k = 32, .trans_b = true};
+  is_product("samples/gemm.tl", "M=16,N=200,K=32", plain);
+  is_product("bench/gemm_forms.tl", "M=16,N=200,K=32,trans_A=True", a);
+  is_product("samples/gemm_nt.tl", "M=16,N=200,K=32", b);
+  is_product("bench/gemm_skinny.tl", "M=16,N=200,K=32", b);
+}
+END_TEST
 
 START_TEST(blocks_of_their_own) {
   RunData d = data_of("samples/gemm_nt.tl", "M=100,N=200,K=32,block_M=32,block_N=32");
@@ -107,6 +129,7 @@ int main(void) {
   Suite *s = suite_create("sample");
   TCase *t = tcase_create("sample");
   tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, products_and_their_transposes);
   tcase_add_test(t, blocks_of_their_own);
   tcase_add_test(t, sums);
   tcase_add_test(t, no_group_twice);
