@@ -5,7 +5,7 @@ docs/compatibility.md.
 The examples are those with a kernel (T.Kernel, T.prim_func or T.macro in their text) that are for no other GPU than
 tlc's targets. tlc --survey says of each kernel whether it reaches tile IR, with the parameters that were recorded
 (docs/survey.md), or what keeps it. With --lower those that do are compiled for sm_80 and sm_90a too, with the first set
-of parameters; with --assemble nvcc assembles the texts, one at a time and each once (--cache), and those that spill
+of parameters; with --assemble nvcc assembles the texts, each once (--cache), --jobs at a time, and those that spill
 registers again with all of a multiprocessor's for one block (-fmin-blocks=1). What was run on a GPU (compat_runs.py) follows,
 then TileLang's tests of its language and those that ask for a given outcome (tests/compat/frontend.txt).
 SPDX-License-Identifier: MIT
@@ -17,6 +17,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import compat_runs
 
@@ -71,7 +74,7 @@ class Compiled:
 
     def __init__(self, tlc, params, cache):
         self.tlc, self.params, self.cache = tlc, params, cache
-        self.reports = {}
+        self.reports, self.lock = {}, threading.Lock()
         if cache and os.path.exists(cache):
             with open(cache, encoding="utf-8") as f:
                 self.reports = json.load(f)
@@ -80,15 +83,17 @@ class Compiled:
         """nvcc's exit status and the bytes that ptxas spills."""
         key = arch + hashlib.sha256(re.sub(r"(?m)^//.*\n", "", text).encode()).hexdigest()
         if key not in self.reports:
-            source = self.cache + ".cu"
-            with open(source, "w", encoding="utf-8") as f:
-                f.write(text)
-            command = ["nvcc", "-std=c++17", "-arch=" + arch, "-cubin", "-Xptxas", "-v", "-o", os.devnull, source]
-            done = subprocess.run(command, capture_output=True, text=True)
+            with tempfile.TemporaryDirectory() as scratch:
+                source = os.path.join(scratch, "kernel.cu")
+                with open(source, "w", encoding="utf-8") as f:
+                    f.write(text)
+                command = ["nvcc", "-std=c++17", "-arch=" + arch, "-cubin", "-Xptxas", "-v", "-o", os.devnull, source]
+                done = subprocess.run(command, capture_output=True, text=True)
             spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stdout + done.stderr)
-            self.reports[key] = [done.returncode, sum(map(int, spills))]
-            with open(self.cache, "w", encoding="utf-8") as f:
-                json.dump(self.reports, f)
+            with self.lock:
+                self.reports[key] = [done.returncode, sum(map(int, spills))]
+                with open(self.cache, "w", encoding="utf-8") as f:
+                    json.dump(self.reports, f)
         return self.reports[key]
 
     def kernel(self, path, name):
@@ -123,13 +128,16 @@ def compiled_cell(kernels, arch):
     return text + "".join("; " + e.replace("|", "\\|") for e in errors)
 
 
-def compiled_table(tlc, folder, names, kernels, params, cache):
+def compiled_table(tlc, folder, names, kernels, params, cache, jobs):
     """Text lines: what of the files is compiled for which target."""
+    pool = ThreadPoolExecutor(jobs)
     maker, rows, files = Compiled(tlc, params, cache), [], 0
     count = {arch: [0] * 4 for arch in ARCHES}
+    made = {name: [pool.submit(maker.kernel, os.path.join(folder, name), k[1]) for k in kernels.get(name, [])
+                   if k[2] == "OK"] for name in names}
     for name in names:
         found = kernels.get(name, [])
-        good = [maker.kernel(os.path.join(folder, name), k[1]) for k in found if k[2] == "OK"]
+        good = [k.result() for k in made[name]]
         for arch in ARCHES:
             count[arch] = [n + sum(k[arch][i] > 0 for k in good) for i, n in enumerate(count[arch])]
         if good:
@@ -205,6 +213,7 @@ def main():
     arguments.add_argument("--lower", action="store_true")
     arguments.add_argument("--assemble", action="store_true")
     arguments.add_argument("--cache", default="build/compat.json")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("-o", "--output")
     a = arguments.parse_args()
     checkout = a.checkout.rstrip("/")
@@ -220,7 +229,7 @@ def main():
     text += ["## Examples", "", f"{n['files']} files: {n['parse']} parse, {n['whole']} reach tile IR with every kernel; "
              f"{n['ok']} of {n['kernels']} kernels do.", "", *head, *rows, ""]
     if a.lower or a.assemble:
-        text += compiled_table(a.tlc, folder, names, kernels, a.params, a.cache if a.assemble else None)
+        text += compiled_table(a.tlc, folder, names, kernels, a.params, a.cache if a.assemble else None, a.jobs)
     text += compat_runs.section()
     for part in ("issue", "language"):
         folder = os.path.join(checkout, "testing/python", part)
