@@ -40,6 +40,30 @@ void cg_header_all(const Program *const *p, const CgOptions *o, int n, Buf *out)
 void cg_manifest(const Program *p, const CgOptions *o, Buf *out);
 void cg_manifest_all(const Program *const *p, const CgOptions *o, int n, Buf *out);
 
+/* numbers.c: one build for several sizes */
+
+// A number of an emitted text that a build may as well take at run time. Exact: with the same
+// machine code but for it: the length of a long loop, what its variable is compared with, what a
+// variable is more than another, an argument in the launcher. Others cost or save some registers
+// and instructions: factors of addresses, lengths of loops that nvcc unrolls as a whole.
+typedef struct {
+  size_t at, len; // in the text
+  int64_t value;
+  int kernel; // whose body it is in; -1: the launcher's
+  bool exact;
+} CgNumber;
+
+typedef struct {
+  VEC(CgNumber) list; // in the text's order
+} CgNumbers;
+
+// Of a text of cg_cuda for one program, of this symbol.
+void cg_numbers(Arena *a, const char *text, const char *symbol, CgNumbers *out);
+// The text that takes numbers of slot[i] >= 0 (of `slots`) as arguments, which
+// `void tlc_take_numbers(const int64_t *)` gives to later calls of the launcher.
+void cg_numbers_text(const char *text, const char *symbol, const CgNumbers *numbers,
+                     const int *slot, int slots, Buf *out);
+
 /* prelude.c */
 
 // The host prelude: what g++ -std=c++17 -DTLC_HOST='"FILE"' needs to compile and run an emitted

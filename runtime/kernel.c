@@ -12,6 +12,7 @@ typedef int LaunchFn(const RtValue *args, void *stream);
 typedef int CheckFn(const RtValue *args, char *message, size_t size);
 typedef long long WorkspaceFn(const RtValue *args);
 typedef const char *ErrorFn(int error);
+typedef void NumbersFn(const int64_t *numbers);
 
 struct RtKernel {
   Arena *arena; // holds the kernel itself
@@ -114,6 +115,13 @@ RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out
   *out = status == RT_OK ? k : NULL;
   if (!*out) rt_kernel_free(k);
   return status;
+}
+
+RtStatus rt_kernel_take_numbers(RtKernel *k, const int64_t *numbers, Buf *err) {
+  NumbersFn *take;
+  if (!find_symbol(k, "tlc_take_numbers", &take, err)) return RT_FAILED;
+  take(numbers);
+  return RT_OK;
 }
 
 RtStatus rt_kernel_build(Arena *a, const RtSource *source, const char **path, Buf *err) {

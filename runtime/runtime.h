@@ -157,6 +157,8 @@ RtStatus rt_kernel_build(Arena *a, const RtSource *source, const char **path, Bu
 void rt_kernel_text(const RtSource *source, Buf *out);
 RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out, Buf *err);
 void rt_kernel_free(RtKernel *k); // NULL is fine
+// To a text of cg_numbers_text, as many as it takes.
+RtStatus rt_kernel_take_numbers(RtKernel *k, const int64_t *numbers, Buf *err);
 // Calls the launcher. A cudaError_t other than 0 becomes its name in err.
 RtStatus rt_kernel_launch(RtKernel *k, const RtValue *args, void *stream, Buf *err);
 // Calls <symbol>_check: RT_FAILED and its message when an assumption of the code does not hold.

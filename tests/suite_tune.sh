@@ -210,6 +210,39 @@ case_sweep_dynamic() { # a size known at run time only: each configuration is bu
   times "$D/log" '^build' 4
   times "$D/log" '^try' 12
 }
+shares() { # the target, then options: four configurations at three sizes
+  "$TLC" --tune --arch "$1" samples/gemm_nt.tl -p M=512,N=512 --space block_M=64,128 --space block_N=64,128 \
+    --sweep K=2048,4096,8192 --finalists 1 -j 2 "${@:2}" > "$D/out" 2> "$D/err"
+}
+case_sweep_shares() { # one build of a configuration for all sizes; the winners are built as they will be written
+  shares sm_90a || fail "$(cat "$D/err")"
+  has "$D/out" '^nvcc built 7 for 12 candidates: 12 of these shared a build with other sizes'
+  times "$D/log" '^build' 7
+  times "$D/log" '^try' 12
+  shares sm_90a; has "$D/out" '^nvcc built 0 for 12 candidates: 12 of these' # known
+  times "$D/log" '^try' 12
+  shares sm_90a --no-cache --sweep K=512,2048,4096,8192 # a short loop is unrolled: near the best it is built alone
+  has "$D/out" '^nvcc built 4 for 16 candidates: 12 of these shared'
+  shares sm_90a --finalists 4 --no-cache; has "$D/out" 'for 12 candidates: 0 of these' # it would save nothing
+}
+case_sweep_shares_roughly() { # where the code is another: what is near the best has a build of its own
+  FAKE_RUNNER=slow:block_M=64,shared=1 shares sm_80 || fail "$(cat "$D/err")"
+  has "$D/out" '^nvcc built 10 for 12 candidates: 6 of these shared a build with other sizes'
+  lacks "$D/out" 'block_M=64.*0\.[0-9]'
+  times "$D/log" '^try' 18
+  shares sm_80; times "$D/log" '^try' 18
+  has "$D/out" '^nvcc built 0 for 12 candidates: 6 of these'
+}
+case_sweep_shares_in_vain() { # what is no build, or not right, is tried alone before it counts
+  FAKE_NVCC=error FAKE_NVCC_AT='one build for several' shares sm_90a || fail "$(cat "$D/err")"
+  has "$D/out" '^nvcc built 16 for 12 candidates: 0 of these'
+  lacks "$D/out" '[1-9] failed'
+  FAKE_RUNNER=wrong:block_M=64,shared=1 shares sm_90a --no-cache || fail "$(cat "$D/err")"
+  has "$D/out" 'for 12 candidates: 6 of these shared'
+  lacks "$D/out" '[1-9] failed'
+  FAKE_RUNNER=wrong:block_M=64 shares sm_90a --no-cache; same $? 0
+  has "$D/out" '2 failed'
+}
 case_tuned() { # a build by the file: no GPU, no nvcc, nothing searched
   tune --sweep K=1024,4096 --save "$D/g.json" || fail "$(cat "$D/err")"
   sed -i 's/\("K": 4096},\)/\1/; /"K": 4096/{n;s/"block_M": 128/"block_M": 64/}' "$D/g.json"
@@ -379,6 +412,36 @@ case_own_runner_faults() {
   has "$D/out" '8 candidates on CPU: 8 tried now, 0 from the cache; 6 failed'
   has "$D/out" "^Best config: \{'block_M': 64,"
   no_orphans
+}
+
+case_own_runner_shares() { # the numbers arrive in kernels and launchers
+  cat > "$D/repeat.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def repeat(N=256, R=64, block=64, threads=64):
+    @T.prim_func
+    def main(A: T.Tensor((N, R), "int32"), B: T.Tensor((N,), "int32")):
+        with T.Kernel(T.ceildiv(N, block), threads=threads) as bx:
+            x = T.alloc_fragment((block,), "int32")
+            T.clear(x)
+            for r in T.serial(R):
+                for i in T.Parallel(block):
+                    x[i] = x[i] * 3 + A[bx * block + i, r] + r
+            T.copy(x, B[bx * block])
+
+    return main
+END
+  host_gpu ''
+  for sizes in R=40,64,96 R=200,100; do
+    "$TLC" --tune --arch sm_80 "$D/repeat.tl" --space block=32,64,128 --sweep $sizes --finalists 1 \
+      --warmup 1 --rep 3 --json > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+    lacks "$D/out" '"state": "(wrong|faulted|build failed|hung|queued)"'
+    has "$D/out" '"shared": true'
+    [ "$(grep -c '"state": "measured"' "$D/out")" -ge 6 ] || fail "$(cat "$D/out")"
+  done
 }
 
 case_bench_waits() { # for a tuner, or another one, to end

@@ -127,6 +127,7 @@ bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
   hash_code(c->text, c->sha);
   buf_free(&text);
   note_shape(j, c);
+  tn_note_numbers(a, c);
   tn_model_job(s, j, c);
   c->state = TN_QUEUED;
   return true;

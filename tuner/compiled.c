@@ -13,11 +13,12 @@
 // Texts follow. Never read by another tlc: the layout is the machine's own.
 typedef struct {
   TnState state;
-  uint8_t sha[32];
+  uint8_t sha[32], rest[32];
   int threads, stages, tile[3], warps[2], panel;
   int64_t smem;
   TnModel model;                        // `bound` follows as a text
   uint32_t reason, code, symbol, bound; // bytes, with the final NUL; 0: NULL
+  uint32_t numbers, count;              // bytes of the numbers, behind the texts; how many
 } Record;
 
 static uint32_t put_text(Buf *b, const char *s) {
@@ -26,12 +27,29 @@ static uint32_t put_text(Buf *b, const char *s) {
   return size;
 }
 
+// Seven bits a byte, the last one of a number without the eighth.
+static void put_number(Buf *b, uint64_t n) {
+  for (; n >= 128; n >>= 7) buf_putc(b, (char)(n | 128));
+  buf_putc(b, (char)n);
+}
+
+static uint64_t take_number(const char **at, const char *end) {
+  uint64_t n = 0;
+  for (int shift = 0; *at < end && shift < 64; shift += 7) {
+    uint8_t byte = (uint8_t) * (*at)++;
+    n |= (uint64_t)(byte & 127) << shift;
+    if (byte < 128) break;
+  }
+  return n;
+}
+
 void tn_record_put(const TnCandidate *c, Buf *out) {
   Record r;
   Buf texts = {0};
   memset(&r, 0, sizeof r);
   r.state = c->state;
   memcpy(r.sha, c->sha, sizeof r.sha);
+  memcpy(r.rest, c->rest, sizeof r.rest);
   r.threads = c->threads;
   r.stages = c->stages;
   memcpy(r.tile, c->tile, sizeof r.tile);
@@ -44,6 +62,10 @@ void tn_record_put(const TnCandidate *c, Buf *out) {
   r.code = put_text(&texts, c->code);
   r.symbol = put_text(&texts, c->symbol);
   r.bound = put_text(&texts, c->model.bound);
+  r.count = (uint32_t)c->nnumbers;
+  r.numbers = (uint32_t)texts.len;
+  for (int i = 0; i < c->nnumbers; i++) put_number(&texts, (uint64_t)c->numbers[i]);
+  r.numbers = (uint32_t)texts.len - r.numbers;
   buf_add(out, (const char *)&r, sizeof r);
   buf_add(out, buf_str(&texts), texts.len);
   buf_free(&texts);
@@ -59,10 +81,12 @@ bool tn_record_take(Arena *a, const char *data, size_t n, TnCandidate *c) {
   Record r;
   if (n < sizeof r) return false;
   memcpy(&r, data, sizeof r);
-  if (n != sizeof r + r.reason + r.code + r.symbol + r.bound) return false;
+  if (n != sizeof r + r.reason + r.code + r.symbol + r.bound + r.numbers) return false;
+  if (r.count > r.numbers) return false;
   const char *texts = data + sizeof r;
   c->state = r.state;
   memcpy(c->sha, r.sha, sizeof c->sha);
+  memcpy(c->rest, r.rest, sizeof c->rest);
   c->threads = r.threads;
   c->stages = r.stages;
   memcpy(c->tile, r.tile, sizeof c->tile);
@@ -74,6 +98,9 @@ bool tn_record_take(Arena *a, const char *data, size_t n, TnCandidate *c) {
   c->code = take_text(a, &texts, r.code);
   c->symbol = take_text(a, &texts, r.symbol);
   c->model.bound = take_text(a, &texts, r.bound);
+  c->numbers = NEWN(a, int64_t, r.count + 1);
+  c->nnumbers = (int)r.count;
+  for (int i = 0; i < c->nnumbers; i++) c->numbers[i] = (int64_t)take_number(&texts, data + n);
   return true;
 }
 

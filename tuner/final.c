@@ -6,21 +6,16 @@
 
 #include "tuner/search.h"
 
-enum { FINALISTS = 10, ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
+enum { ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
 #define NEAR 1.10 // times the best: farther ones cannot win
-
-static int by_median(const void *pa, const void *pb) {
-  const TnItem *a = *(TnItem *const *)pa, *b = *(TnItem *const *)pb;
-  double x = a->c->median_us, y = b->c->median_us;
-  return x < y ? -1 : x > y ? 1 : a->c->id - b->c->id;
-}
 
 static int choose(TnSearch *s, TnItem **out) {
   TnItem **all = NEWN(s->space->arena, TnItem *, s->n + 1);
-  int n = 0, chosen = 0, wanted = s->w->options->tune.finalists, most = wanted ? wanted : FINALISTS;
+  int n = 0, chosen = 0, wanted = s->w->options->tune.finalists,
+      most = wanted ? wanted : TN_FINALISTS;
   for (int k = 0; k < s->n; k++)
     if (s->items[k].c->state == TN_MEASURED && !s->items[k].c->early) all[n++] = &s->items[k];
-  qsort(all, (size_t)n, sizeof *all, by_median);
+  qsort(all, (size_t)n, sizeof *all, tn_by_median);
   for (; chosen < n && chosen < most; chosen++) {
     if (!wanted && all[chosen]->c->median_us > NEAR * all[0]->c->median_us) break;
     out[chosen] = all[chosen];
@@ -62,8 +57,10 @@ static void apply_lines(TnSearch *s, TnItem *const *list, int n, const Buf *line
 /* ------------------------------------------------------------------ the round */
 
 static void need_builds(TnSearch *s, TnItem *const *list, int n) {
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
+    if (list[k]->shared) tn_alone(s, list[k]); // the last word is about what will be written
     if (!list[k]->lib) tn_build_one(s, list[k]);
+  }
   while (tn_pool_load(s->w->pool) && !tn_interrupted && !s->trouble) {
     (void)tn_pool_wait(s->w->pool, NULL, 0, 500);
     tn_take_builds(s);

@@ -56,6 +56,10 @@ void tn_compiled_inputs(const struct Job *j, Buf *out);
 bool tn_compiled_get(TnCompiled *t, TnCandidate *c);
 void tn_compiled_put(TnCompiled *t, const TnCandidate *c, const char *inputs);
 
+/* share.c */
+
+void tn_note_numbers(Arena *a, TnCandidate *c); // of its text
+
 /* program.c: a candidate's program at TILE level */
 
 typedef struct {
@@ -112,8 +116,10 @@ void tn_model_job(const TnSpace *s, const struct Job *j, TnCandidate *c);
 /* tune.c */
 
 // The space of a size (NULL: as -p says), compiled, duplicates marked. An exit status, after a
-// message where it is not 0.
+// message where it is not 0, but for a space of which nothing is left.
 int tn_prepare(const struct Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s);
+// What is said of a space that is prepared, and of one where nothing is left. Returns its status.
+int tn_say_space(const TnSpace *s, int status);
 
 /* measure.c: --tune with a GPU; an exit status */
 

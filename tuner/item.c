@@ -19,7 +19,7 @@ static void add_number(TnKey *k, const char *name, double value) {
   tn_key_add(k, name, &value, sizeof value);
 }
 
-TnHash tn_item_key(const TnSearch *s, const TnCandidate *c) {
+TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shared) {
   const Options *o = s->w->options;
   const TnSpace *space = s->space;
   TnKey k;
@@ -27,6 +27,7 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c) {
   tn_key_text(&k, "method", method);
   tn_key_text(&k, "tlc", tlc_version);
   tn_key_add(&k, "code", c->sha, sizeof c->sha);
+  if (shared) tn_key_add(&k, "built as", &shared->hash, sizeof shared->hash);
   tn_key_text(&k, "gpu", s->w->gpu);
   tn_key_text(&k, "arch", s->w->arch);
   add_number(&k, "driver", s->w->driver);
@@ -77,6 +78,7 @@ static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
   if (!o) return false;
   TnCandidate *c = i->c;
   c->state = o->state;
+  c->by_shared = i->shared != NULL;
   c->reason = o->state == TN_MEASURED ? NULL : arena_str(s->space->arena, text ? text : m->verb);
   c->median_us = tn_wire_get_real(m, "median", 0);
   c->mean_us = tn_wire_get_real(m, "mean", 0);
@@ -90,24 +92,50 @@ static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
   i->phase = TN_DONE;
   s->done++;
   s->found->failed += o->state != TN_MEASURED;
-  if (o->state == TN_MEASURED && !c->early && (s->best_us == 0 || c->median_us < s->best_us))
-    s->best_us = c->median_us;
+  double most = c->by_shared && c->rough ? TN_ROUGH * c->median_us : c->median_us;
+  if (o->state == TN_MEASURED && !c->early && (s->best_us == 0 || most < s->best_us))
+    s->best_us = most;
   return true;
 }
 
-bool tn_recall(TnSearch *s, TnItem *i) {
+static bool recall(TnSearch *s, TnItem *i) {
   Buf b = {0};
+  i->key = tn_item_key(s, i->c, i->shared);
   bool found = tn_db_get(s->w->db, &i->key, &b);
   if (found) {
     TnMessage m = tn_wire_parse(s->space->arena, b.data, b.len);
     found = apply(s, i, &m);
     s->found->cached += found;
+    i->recalled = found;
   }
   buf_free(&b);
   return found;
 }
 
+void tn_alone(const TnSearch *s, TnItem *i) {
+  i->shared = NULL;
+  i->lib = NULL;
+  i->phase = TN_WAITING;
+  i->key = tn_item_key(s, i->c, NULL);
+}
+
+// Its own build's result counts more than that of the one that sizes share.
+bool tn_recall(TnSearch *s, TnItem *i) {
+  i->shared = NULL;
+  if (recall(s, i)) return true;
+  i->shared = i->c->shared;
+  if (i->shared && recall(s, i)) return true;
+  if (i->shared && i->shared->unused) tn_alone(s, i);
+  return false;
+}
+
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
+  if (i->shared &&
+      strcmp(m->verb, "measured")) { // a text that is never shipped is not the last word
+    i->shared->unused = true;
+    tn_alone(s, i);
+    return;
+  }
   s->found->tried++;
   if (!apply(s, i, m)) {
     TnMessage odd = {.verb = "fault"};

@@ -27,19 +27,28 @@ static void print_json(const TnResult *r) {
   if (f->reference_us > 0) buf_printf(&run, ", \"reference_us\": %.6g", f->reference_us);
   buf_printf(&run, ", \"best\": %d, \"seconds\": %.4g, \"build_s\": %.4g, \"run_s\": %.4g", f->best,
              f->seconds, f->build_s, f->run_s);
+  buf_printf(&run, ", \"builds\": %d, \"shared\": %d", f->builds, tn_count_shared(r));
   tn_json(r->space, buf_str(&run), &b);
   fputs(buf_str(&b), stdout);
   buf_free(&b);
   buf_free(&run);
 }
 
-static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept, TnResults *list) {
-  Arena *a = w->arena;
-  TnSpace *s = NEW(a, TnSpace);
-  TnResult r = {.space = s, .swept = swept, .gpu = w->gpu, .found = {.best = -1}};
-  int status = tn_prepare(w->options, sizes, w->db, s);
+// One value of a sweep, or what -p says.
+typedef struct {
+  const char *value; // NULL: no sweep
+  TnSpace *space;
+  int status; // of its preparation
+} Size;
+
+typedef VEC(Size) Sizes;
+
+static int search_one(TnWorkshop *w, const Size *size, TnResults *list) {
+  TnSpace *s = size->space;
+  TnResult r = {.space = s, .swept = size->value, .gpu = w->gpu, .found = {.best = -1}};
+  int status = tn_say_space(s, size->status);
   if (!status) status = tn_search(w, s, &r.found);
-  if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(a, list, r); // a row of the sweep
+  if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(w->arena, list, r); // a row of the sweep
   if (status) return status;
   if (w->options->json) {
     print_json(&r);
@@ -49,7 +58,7 @@ static int search_one(TnWorkshop *w, const TnBindings *sizes, const char *swept,
     tn_print_result(&r);
   }
   fflush(stdout);
-  vec_push(a, list, r);
+  vec_push(w->arena, list, r);
   return EXIT_OK;
 }
 
@@ -61,21 +70,49 @@ static bool unknown_name(const TnSpace *s) {
   return true;
 }
 
-static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
-  if (!sweep->name) return search_one(w, NULL, NULL, list);
+static Size prepare(TnWorkshop *w, const TnBindings *sizes, const char *value) {
+  Size size = {.value = value, .space = NEW(w->arena, TnSpace)};
+  size.status = tn_prepare(w->options, sizes, w->db, size.space);
+  return size;
+}
+
+// The spaces of all sizes, up to one after which it makes no sense to go on.
+static Sizes prepare_all(TnWorkshop *w, const Sweep *sweep) {
+  Sizes all = {0};
+  Arena *a = w->arena;
+  TnSpace **legal = NULL;
+  int n = 0;
   const char *rest = sweep->rest, *value;
-  int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
-  while ((value = tn_next_value(w->arena, &rest, ','))) {
+  if (!sweep->name) vec_push(a, &all, prepare(w, NULL, NULL));
+  while (sweep->name && (value = tn_next_value(a, &rest, ','))) {
     TnBindings sizes = {0};
-    vec_push(w->arena, &sizes, (EvBinding){sweep->name, value});
-    if (!w->options->json) printf("\n%s = %s\n", sweep->name, value);
-    int before = list->len, status = search_one(w, &sizes, value, list);
+    vec_push(a, &sizes, (EvBinding){sweep->name, value});
+    Size size = prepare(w, &sizes, value);
+    vec_push(a, &all, size);
+    if (tn_interrupted) break;
+    if (size.status && (!size.space->empty || unknown_name(size.space))) break;
+  }
+  legal = NEWN(a, TnSpace *, all.len + 1);
+  for (int i = 0; i < all.len; i++)
+    if (!all.data[i].status) legal[n++] = all.data[i].space;
+  int finalists = w->options->tune.finalists;
+  tn_share(a, legal, n, finalists ? finalists : TN_FINALISTS);
+  return all;
+}
+
+static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
+  Sizes all = prepare_all(w, sweep);
+  int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
+  for (int i = 0; i < all.len; i++) {
+    const Size *size = &all.data[i];
+    if (sweep->name && !w->options->json) printf("\n%s = %s\n", sweep->name, size->value);
+    int before = list->len, status = search_one(w, size, list);
     bool goes_on = status == EXIT_WRONG_PROGRAM && list->len > before;
-    if (goes_on) goes_on = !unknown_name(list->data[list->len - 1].space);
-    if (status && !goes_on) return status;
+    if (goes_on) goes_on = !unknown_name(size->space);
+    if (status && (!goes_on || !sweep->name)) return status;
     if (status) end = status;
   }
-  if (!w->options->json) tn_print_sweep(list, sweep->name);
+  if (sweep->name && !w->options->json) tn_print_sweep(list, sweep->name);
   return end;
 }
 

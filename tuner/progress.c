@@ -8,11 +8,13 @@
 enum { SHOWN = 5 };
 
 static const TnItem *best_item(const TnSearch *s) {
+  const TnItem *best = NULL;
   for (int k = 0; k < s->n; k++) {
     const TnCandidate *c = s->items[k].c;
-    if (c->state == TN_MEASURED && !c->early && c->median_us == s->best_us) return &s->items[k];
+    if (c->state != TN_MEASURED || c->early) continue;
+    if (!best || c->median_us < best->c->median_us) best = &s->items[k];
   }
-  return NULL;
+  return best;
 }
 
 // By what the candidates so far took; the cached ones took nothing.

@@ -122,6 +122,7 @@ static void json_candidate(Buf *b, const TnCandidate *c) {
     buf_printf(b, ", \"us\": %.6g, \"mean_us\": %.6g, \"min_us\": %.6g", c->median_us, c->mean_us,
                c->min_us);
   if (c->early) buf_puts(b, ", \"early\": true");
+  if (c->by_shared) buf_puts(b, ", \"shared\": true");
   if (c->final_us > 0)
     buf_printf(b, ", \"final_us\": %.6g, \"final_lo\": %.6g, \"final_hi\": %.6g", c->final_us,
                c->final_lo, c->final_hi);

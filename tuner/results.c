@@ -11,6 +11,12 @@ const TnCandidate *tn_best(const TnResult *r) {
   return r->found.best < 0 ? NULL : &r->space->all.data[r->found.best];
 }
 
+int tn_count_shared(const TnResult *r) {
+  int n = 0;
+  for (int i = 0; i < r->space->all.len; i++) n += r->space->all.data[i].by_shared;
+  return n;
+}
+
 double tn_best_us(const TnCandidate *c) {
   if (c->final_us > 0) return c->final_us;
   return c->state == TN_MEASURED ? c->median_us : c->model.us;
@@ -64,6 +70,12 @@ void tn_print_result(const TnResult *r) {
   printf("%d candidates on %s: %d tried now, %d from the cache; %d failed; %.1f s\n",
          f->tried + f->cached, r->gpu ? r->gpu : "no GPU", f->tried, f->cached, f->failed,
          f->seconds);
+  int shared = tn_count_shared(r);
+  if (shared)
+    printf(
+        "nvcc built %d; %d were measured by a build that sizes share, the final round is of builds "
+        "of their own\n",
+        f->builds, shared);
   if (!c) return;
   double us = tn_best_us(c);
   Buf text = {0};
@@ -76,6 +88,18 @@ void tn_print_result(const TnResult *r) {
     if (c->model.flops > 0) printf("Reference TFlops: %.3f\n", tflops(c, f->reference_us));
   }
   buf_free(&text);
+}
+
+static void print_builds(const TnResults *list) {
+  int builds = 0, shared = 0, known = 0;
+  for (int i = 0; i < list->len; i++) {
+    const TnFound *f = &list->data[i].found;
+    builds += f->builds;
+    shared += tn_count_shared(&list->data[i]);
+    known += f->tried + f->cached;
+  }
+  printf("nvcc built %d for %d candidates: %d of these shared a build with other sizes\n", builds,
+         known, shared);
 }
 
 void tn_print_sweep(const TnResults *list, const char *name) {
@@ -96,6 +120,7 @@ void tn_print_sweep(const TnResults *list, const char *name) {
     printf("  %s\n", buf_str(&text));
     buf_free(&text);
   }
+  print_builds(list);
 }
 
 int tn_write_winner(const TnResult *r, const char *path) {

@@ -16,6 +16,7 @@ typedef struct {
 typedef VEC(TnResult) TnResults;
 
 const TnCandidate *tn_best(const TnResult *r); // NULL: none
+int tn_count_shared(const TnResult *r);        // candidates measured by builds that sizes share
 double tn_best_us(const TnCandidate *c);       // of the final round where it took part
 
 /* results.c */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/internal.h"
 
@@ -33,11 +34,13 @@ static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
   static const char *const flags[] = {"-Xptxas", "-v", NULL}; // says registers and spills
   TnProgram p = {0};
   Arena *a = arena_new();
-  Buf text = {0};
+  Buf own = {0}, text = {0};
   RtStatus r = RT_FAILED;
   if (tn_need_text(s->space, i->c, why) && tn_program_open(&p, s->space, i->c, why)) {
     RtSource source = tn_program_source(&p, a);
-    source.build = (RtBuild){.name = source.symbol, .text = i->c->text, .len = i->c->len};
+    if (i->shared) tn_shared_text(i->c, &own);
+    else buf_add(&own, i->c->text, i->c->len);
+    source.build = (RtBuild){.name = source.symbol, .text = own.data, .len = own.len};
     rt_kernel_text(&source, &text);
     source.build.text = text.data;
     source.build.len = text.len;
@@ -47,20 +50,33 @@ static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
     r = rt_build_plan(s->space->arena, &source.build, &i->plan, why);
   }
   tn_program_close(&p);
+  buf_free(&own);
   buf_free(&text);
   arena_free(a);
   return r;
 }
 
+// Its library is there.
+static void made(TnItem *i) {
+  i->lib = i->plan.path;
+  i->phase = TN_READY;
+  if (i->shared) i->shared->lib = i->lib;
+}
+
 bool tn_build_one(TnSearch *s, TnItem *i) {
   Buf why = {0};
+  if (i->shared && i->shared->lib && !access(i->shared->lib, R_OK)) { // made for another size
+    i->lib = i->shared->lib;
+    i->phase = TN_READY;
+    return true;
+  }
   RtStatus r = plan(s, i, &why);
   if (r == RT_MISSING) s->trouble = arena_str(s->space->arena, buf_str(&why));
   else if (r != RT_OK) decide_text(s, i, "build", arena_str(s->space->arena, buf_str(&why)), false);
   buf_free(&why);
   if (r != RT_OK) return false;
-  i->lib = i->plan.path;
-  i->phase = i->lib ? TN_READY : TN_BUILDING;
+  i->phase = TN_BUILDING;
+  if (i->plan.path) made(i);
   if (i->lib) return true;
   TnCommand c = {.argv = i->plan.argv,
                  .folder = i->plan.folder,
@@ -84,10 +100,10 @@ static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
   Buf why = {0};
   bool good = r->end == TN_EXITED && r->code == 0;
   s->found->build_s += r->seconds;
+  s->found->builds++;
   if (rt_build_done(a, &i->plan, good, &why) == RT_OK) {
     tn_read_ptxas(buf_str(&r->said), &i->c->as);
-    i->lib = i->plan.path;
-    i->phase = TN_READY;
+    made(i);
     return;
   }
   if (!good) {
@@ -128,12 +144,20 @@ static void put_bindings(Buf *b, char kind, const TnBindings *list) {
   }
 }
 
+static void put_arguments(const TnCandidate *c, Buf *b) {
+  Buf list = {0};
+  tn_put_arguments(c, &list);
+  tn_wire_text(b, "numbers", buf_str(&list));
+  buf_free(&list);
+}
+
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b) {
   const TnOptions *o = &s->w->options->tune;
   const TnSpace *space = s->space;
   tn_wire_verb(b, verb);
   tn_wire_int(b, "id", i->c->id);
   tn_wire_text(b, "lib", i->lib);
+  if (i->shared) put_arguments(i->c, b);
   tn_wire_text(b, "entry", space->entry);
   tn_wire_text(b, "arch", space->target->name);
   tn_wire_real(b, "limit", tn_limit(s));
@@ -270,7 +294,7 @@ static void gather(TnSearch *s) {
     TnCandidate *c = &s->space->all.data[order[k]];
     if (c->state != TN_QUEUED) continue;
     TnItem *i = &s->items[s->n++];
-    *i = (TnItem){.c = c, .key = tn_item_key(s, c)};
+    *i = (TnItem){.c = c};
   }
   for (int k = 0; k < s->n; k++) tn_recall(s, &s->items[k]);
 }
@@ -287,11 +311,48 @@ static void drop_builds(TnSearch *s) {
   }
 }
 
+int tn_by_median(const void *pa, const void *pb) {
+  const TnItem *a = *(TnItem *const *)pa, *b = *(TnItem *const *)pb;
+  double x = a->c->median_us, y = b->c->median_us;
+  return x < y ? -1 : x > y ? 1 : a->c->id - b->c->id;
+}
+
+// Is it good enough for a build of its own, and was not measured by one?
+static bool is_rough(const TnSearch *s, const TnItem *i) {
+  const TnCandidate *c = i->c;
+  return i->phase == TN_DONE && i->shared && c->rough && c->state == TN_MEASURED &&
+         c->median_us <= TN_ROUGH * s->best_us;
+}
+
+// Has those measured once more, by builds of their own: the best first, after which others may be
+// too slow. False: there are none.
+static bool confirm(TnSearch *s) {
+  TnItem **list = NEWN(s->space->arena, TnItem *, s->n + 1);
+  int n = 0, most = tn_pool_jobs(s->w->options->tune.jobs);
+  for (int k = 0; k < s->n; k++)
+    if (is_rough(s, &s->items[k])) list[n++] = &s->items[k];
+  qsort(list, (size_t)n, sizeof *list, tn_by_median);
+  for (int k = 0; k < n && k < most; k++) {
+    if (list[k]->recalled) s->found->cached--;
+    else s->found->tried--;
+    tn_alone(s, list[k]);
+    list[k]->recalled = false;
+    s->done--;
+  }
+  return n > 0;
+}
+
+static void search(TnSearch *s) {
+  do {
+    while (s->done < s->n && !s->trouble && !tn_interrupted) step(s);
+  } while (!s->trouble && !tn_interrupted && confirm(s));
+}
+
 int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
   *out = (TnFound){.best = -1};
   TnSearch s = {.w = w, .space = space, .found = out, .begin = clock_seconds()};
   gather(&s);
-  while (s.done < s.n && !s.trouble && !tn_interrupted) step(&s);
+  search(&s);
   tn_progress(&s, true);
   if (!s.trouble && !tn_interrupted) tn_final(&s);
   if (tn_interrupted || s.trouble) drop_builds(&s);

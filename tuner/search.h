@@ -33,6 +33,22 @@ bool tn_workshop_restart(TnWorkshop *w);
 
 extern volatile sig_atomic_t tn_interrupted; // a SIGINT, SIGTERM or SIGHUP came
 
+/* share.c: builds that the sizes of a sweep share */
+
+typedef struct TnShared {
+  int *slot;       // of each number of the text: the argument that it is, from 0; -1: it stays
+  int slots;       // arguments
+  TnHash hash;     // of the text
+  const char *lib; // NULL: not built in this run
+  bool unused;     // each size has its own build: it saves none, was none, or was not right
+} TnShared;
+
+// Finds them among the queued candidates of n spaces. `finalists`: how many of each space are built
+// once more as they will be written.
+void tn_share(Arena *a, TnSpace *const *spaces, int n, int finalists);
+void tn_shared_text(const TnCandidate *c, Buf *out);   // c has a text and shares
+void tn_put_arguments(const TnCandidate *c, Buf *out); // "8,1024"
+
 /* search.c */
 
 typedef enum { TN_WAITING, TN_BUILDING, TN_READY, TN_RUNNING, TN_DONE } TnPhase;
@@ -42,13 +58,16 @@ typedef struct {
   TnHash key;
   TnPhase phase;
   RtPlan plan;
-  const char *lib; // NULL: not built in this run
+  const char *lib;  // NULL: not built in this run
+  TnShared *shared; // built for other sizes, too; NULL: alone, as it will be written
+  bool recalled;
 } TnItem;
 
 typedef struct {
   int best;                       // id; -1: none
   double reference_us;            // cuBLAS's; 0: none
   int cached, tried, failed;      // candidates: of the cache, of this run; of both
+  int builds;                     // that a compiler made in this run
   double build_s, run_s, seconds; // nvcc's and the runner's time, the whole
   bool interrupted;
 } TnFound;
@@ -61,7 +80,7 @@ typedef struct {
   TnItem *running;
   bool started;
   double sent, deadline;
-  double best_us; // 0: none yet
+  double best_us; // what the best takes at most; 0: none yet
   bool waits;     // for the lock, and has said so
   double begin, last_line, shown_us;
   int drawn;           // lines of the table that is on the terminal
@@ -73,18 +92,24 @@ typedef struct {
 int tn_search(TnWorkshop *w, TnSpace *s, TnFound *out);
 bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
+int tn_by_median(const void *a, const void *b); // orders TnItem *
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
 bool tn_take_gpu(TnSearch *s);      // false: another tuner has it, which is said once
 double tn_limit(const TnSearch *s); // seconds of one candidate, build or run
 
 /* item.c: results as they are kept */
 
-TnHash tn_item_key(const TnSearch *s, const TnCandidate *c);
-bool tn_recall(TnSearch *s, TnItem *i);                                // from the cache
+// Of the candidate as it is written, or of the build that sizes share.
+TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shared);
+bool tn_recall(TnSearch *s, TnItem *i);      // sets the key; from the cache
+void tn_alone(const TnSearch *s, TnItem *i); // it is to be built as it will be written
+// The most that a candidate takes which was measured by a build that is not quite its own.
+#define TN_ROUGH 1.5
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep); // a runner's answer
 
 /* final.c: the best few in turns, so that noise does not choose the winner */
 
+enum { TN_FINALISTS = 10 }; // at most, unless --finalists says
 void tn_final(TnSearch *s);
 
 /* progress.c */

@@ -140,6 +140,17 @@ static TnVerdict fault(RtStatus s, const Buf *why) {
   return strstr(buf_str(why), "did not finish within") ? TN_TRIAL_HUNG : TN_TRIAL_FAULT;
 }
 
+// To a library that several sizes share: "8,1024".
+static bool give_numbers(const Loaded *c, const char *text, Buf *why) {
+  VEC(int64_t) list = {0};
+  if (!text) return true;
+  for (char *end; *text; text = end + (*end == ',')) {
+    vec_push(c->of.arena, &list, strtoll(text, &end, 10));
+    if (end == text) break;
+  }
+  return rt_kernel_take_numbers(c->kernel, list.data, why) == RT_OK;
+}
+
 // Loads the library and binds it to the data, which the first candidate of its kind makes.
 static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   if (!open_program(c, t->options, m, why)) return TN_TRIAL_FAILED;
@@ -154,6 +165,7 @@ static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   RtSource source = tn_program_source(&c->of, c->of.arena);
   if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
     return TN_TRIAL_FAILED;
+  if (!give_numbers(c, tn_wire_get(m, "numbers"), why)) return TN_TRIAL_FAILED;
   RtStatus s = t->base.call ? rt_call_like(t->base.call, c->kernel, &c->call, why)
                             : rt_call_new(t->gpu, c->kernel, args, n, &c->call, why);
   return s == RT_OK ? TN_TRIAL_OK : TN_TRIAL_FAILED;

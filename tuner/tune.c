@@ -84,11 +84,16 @@ int tn_prepare(const Options *o, const TnBindings *sizes, struct TnDb *db, TnSpa
   status = find(s);
   if (status) return status;
   int *order = NEWN(o->arena, int, s->all.len + 1);
-  if (!tn_rank(s, order)) return nothing_left(s);
-  if (o->json) return EXIT_OK;
-  if (o->tune.roller) say_hints(s);
+  s->empty = !tn_rank(s, order);
+  return s->empty ? EXIT_WRONG_PROGRAM : EXIT_OK;
+}
+
+int tn_say_space(const TnSpace *s, int status) {
+  if (s->empty) return nothing_left(s);
+  if (status || s->options->json) return status;
+  if (s->options->tune.roller) say_hints(s);
   else say_counts(s);
-  return EXIT_OK;
+  return status;
 }
 
 // Has the assembler spoken of the best `top`? Knowing more, the model may prefer others: these in
@@ -114,7 +119,7 @@ static int write_best(const Options *o, TnSpace *s, int best) {
 // --no-run: by the model, and by what the assembler says of the best.
 static int rank(const Options *o, struct TnDb *db) {
   TnSpace s;
-  int status = tn_prepare(o, NULL, db, &s);
+  int status = tn_say_space(&s, tn_prepare(o, NULL, db, &s));
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;

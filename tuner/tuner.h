@@ -87,7 +87,13 @@ typedef struct {
   int same_as;        // TN_DUPLICATE: id of the candidate that has the text; else -1
   const char *symbol; // C symbol of the launcher
   uint8_t sha[32];    // SHA-256 of the code: of the text without what names file and parameters
-  const char *text;   // the .cu; NULL: pruned, a duplicate, or of the cache (tn_need_text)
+  uint8_t rest[32];   // SHA-256 of the code without the numbers that a build may take as arguments
+  int64_t *numbers;   // these: twice the value, and 1 where the machine code is the same
+  int nnumbers;
+  struct TnShared *shared; // its build for several sizes; NULL: it has none
+  bool rough;              // its own machine code is another than that one's
+  bool by_shared;          // measured by that one
+  const char *text;        // the .cu; NULL: pruned, a duplicate, or of the cache (tn_need_text)
   size_t len;
   int threads;  // of a block, producers included
   int64_t smem; // bytes of shared memory of a block
@@ -117,6 +123,7 @@ typedef struct {
   const char *rtol, *atol; // declared beside the space; NULL: none
   const char *warmup, *rep, *timeout, *mismatch;
   const char *reference;       // as EvEntry.reference
+  bool empty;                  // prepared, and no candidate is left
   int locked;                  // tuned parameters that -p fixed
   struct TnDb *db;             // results of the compiler are kept there; NULL: nowhere
   struct TnCompiled *compiled; // those of this space; NULL: none are kept
@@ -179,7 +186,7 @@ int tn_rank(const TnSpace *s, int *order);
 void tn_table(const TnSpace *s, int most, FILE *to); // most 0: all
 // One object: ranked ones first, in order. run: more members, each after a comma.
 void tn_json(const TnSpace *s, const char *run, Buf *out);
-void tn_failures(const TnSpace *s, FILE *to);        // counts by reason, with an example each
+void tn_failures(const TnSpace *s, FILE *to); // counts by reason, with an example each
 
 /* tune.c: the mode; an exit status */
 

@@ -11,6 +11,7 @@
 //   keep id= lib= ...              -> kept  |  failed text=  |  fault text=
 //   final rounds=                  -> time id= median= lo= hi= (each; id -1 is cuBLAS) ... end
 //                                     |  fault text=
+// numbers=8,1024: what a library that several sizes share is to take for its arguments.
 // Times are in microseconds. After `fault` and `hung` the runner ends: its GPU context is lost.
 #ifndef TLC_TUNER_WIRE_H
 #define TLC_TUNER_WIRE_H

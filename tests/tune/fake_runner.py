@@ -2,8 +2,8 @@
 """A runner process for tests of the tuner without a GPU (tuner/wire.h's protocol).
 
 FAKE_RUNNER: what candidates do, "VERB:NAME=VALUE[,NAME=VALUE][;...]", VERB one of hang (never
-answers), hung, fault, die, garbage, nan, failed, wrong, dirty and sick (wrong and fault, unless first in its
-process).
+answers), hung, fault, die, garbage, nan, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
+process); "shared=1" is a build that sizes share.
 FAKE_GPU=none: there is none; =silent: no greeting. FAKE_LOG: a line for each trial.
 FAKE_SLEEP: seconds that a trial takes.
 """
@@ -75,10 +75,10 @@ for line in sys.stdin:
             continue
         say("started")
         time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
-        what = behaviour(given)
+        what = behaviour(dict(given, shared="1" if "numbers" in m else "0"))
         if what == "sick":
             what = "fault" if trials > 1 else "good"
-        us = latency(given)
+        us = latency(given) * (3 if what == "slow" else 1)
         if what == "hang":
             subprocess.Popen(["sleep", "1000"], start_new_session=True)
             time.sleep(1000)
