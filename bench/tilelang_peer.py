@@ -135,6 +135,7 @@ def search(ask, name, k, configs):
         if done.returncode == 0 and "ranked" not in record:
             return None, f"its search at K={k} is at {len(record.get('tried', {}))} of {len(configs)}: run again"
         lines = done.stdout.strip().splitlines()
+        print(*lines[-20:], sep="\n", file=sys.stderr)
         why = f"{lines[-1] if lines else 'no message'} (exit {done.returncode})"
 
 
