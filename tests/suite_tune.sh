@@ -221,6 +221,9 @@ case_sweep_shares() { # one build of a configuration for all sizes; the winners 
   times "$D/log" '^try' 12
   shares sm_90a; has "$D/out" '^nvcc built 0 for 12 candidates: 12 of these' # known
   times "$D/log" '^try' 12
+  "$TLC" --tune --arch sm_90a samples/gemm_nt.tl -p M=512,N=512,K=4096 --space block_M=64,128 \
+    --space block_N=64,128 -j 2 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  has "$D/out" '4 tried now, 0 from the cache' # as they are written
   shares sm_90a --no-cache --sweep K=512,2048,4096,8192 # a short loop is unrolled: near the best it is built alone
   has "$D/out" '^nvcc built 4 for 16 candidates: 12 of these shared'
   shares sm_90a --finalists 4 --no-cache; has "$D/out" 'for 12 candidates: 0 of these' # it would save nothing

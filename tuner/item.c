@@ -130,8 +130,7 @@ bool tn_recall(TnSearch *s, TnItem *i) {
 }
 
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
-  if (i->shared &&
-      strcmp(m->verb, "measured")) { // a text that is never shipped is not the last word
+  if (i->shared && strcmp(m->verb, "measured")) { // what is never shipped has not the last word
     i->shared->unused = true;
     tn_alone(s, i);
     return;
