@@ -206,6 +206,7 @@ bool cg_wgmma_op(Cg *c, const Stmt *s) {
     needs_add(c->needs, "wgmma_wait");
     cg_line(c, "tlc_wgmma_wait<%d>();", (int)arg(s, "pending")->i);
     pin(c, arg(s, "d")->region);
+    pin(c, arg(s, "a")->region);
     return true;
   default: return false;
   }

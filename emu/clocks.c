@@ -30,8 +30,20 @@ static int first_step(const Emu *e) { return 3 * e->hb->nthreads + e->hb->nbars;
 
 static uint32_t *current(Emu *e, int thread) {
   uint32_t *c = hb_clock(e, thread);
-  c[thread] = c[first_step(e) + thread / LANES] = e->hb->now[thread / LANES];
+  int w = thread / LANES;
+  bool ahead = e->warps[w].waited & ~(UINT32_C(1) << thread % LANES);
+  c[thread] = e->hb->now[w];
+  c[first_step(e) + w] = ahead ? e->hb->met[w] : e->hb->now[w];
   return c;
+}
+
+static void meet(Emu *e, int warp) {
+  e->hb->met[warp] = e->hb->now[warp];
+  e->warps[warp].waited = 0;
+}
+
+void hb_together(Emu *e) {
+  if (e->hb) meet(e, e->w->index);
 }
 
 uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp) {
@@ -77,11 +89,17 @@ static void barrier_of(Emu *e, int first, const uint32_t *masks, int nwarps) {
 
 void hb_barrier(Emu *e, int first_warp, int nwarps) {
   uint32_t masks[MAX_THREADS / LANES];
-  for (int w = 0; w < nwarps; w++) masks[w] = e->warps[first_warp + w].full;
+  for (int w = 0; w < nwarps; w++) {
+    masks[w] = e->warps[first_warp + w].full;
+    meet(e, first_warp + w);
+  }
   barrier_of(e, first_warp, masks, nwarps);
 }
 
-void hb_warp_barrier(Emu *e, uint32_t mask) { barrier_of(e, e->w->index, &mask, 1); }
+void hb_warp_barrier(Emu *e, uint32_t mask) {
+  if (mask == e->w->full) meet(e, e->w->index);
+  barrier_of(e, e->w->index, &mask, 1);
+}
 
 void hb_fence(Emu *e, uint32_t mask, int space) {
   int n = e->hb->nthreads;
@@ -226,6 +244,7 @@ void hb_begin_kernel(Emu *e) {
   h->width = 3 * h->nthreads + h->nbars + e->nwarps;
   h->clock = NEWN(a, uint32_t, (size_t)h->nthreads * (size_t)h->width);
   h->now = NEWN(a, uint32_t, e->nwarps);
+  h->met = NEWN(a, uint32_t, e->nwarps);
   h->join = hb_new_clock(e);
   h->meet = hb_new_clock(e);
   for (int k = 0; k < DONE_KINDS; k++) {
@@ -244,7 +263,7 @@ void hb_begin_cluster(Emu *e) {
   size_t n = (size_t)h->nthreads;
   h->run++;
   memset(h->clock, 0, sizeof *h->clock * n * (size_t)h->width);
-  for (int i = 0; i < e->nwarps; i++) h->now[i] = 1;
+  for (int i = 0; i < e->nwarps; i++) h->now[i] = h->met[i] = 1;
   h->ops.len = h->seen.len = 0;
   h->seen_free = 0;
   memset(h->bulk_last, 0, sizeof *h->bulk_last * n);

@@ -13,7 +13,9 @@
      by thread:   the same of what it fenced for asynchronous copies, in shared memory;
      by thread:   the same in global memory;
      by mbarrier: the number of its phases whose completion was seen;
-     by warp:     the time up to which it has run before this thread, whatever memory it shows. */
+     by warp:     the time up to which it has run before this thread, whatever memory it shows.
+   A lane knows how far the others are from where they met last; what they have waited for since, it
+   does not. */
 
 enum { FENCE_ALL, FENCE_SHARED, FENCE_GLOBAL }; // the spaces of fence_proxy_async
 
@@ -73,7 +75,7 @@ enum {
 struct Hb {
   int nthreads, nbars, width;
   uint32_t *clock;          // nthreads * width
-  uint32_t *now;            // by warp
+  uint32_t *now, *met;      // by warp; met: when its lanes last executed an op together
   uint32_t *join;           // scratch
   uint32_t *meet;                 // what all lanes of a warp have seen: hb_meet
   uint32_t run, kernel_run; // numbers of the running cluster, and of the kernel's first one
@@ -105,6 +107,7 @@ uint32_t hb_step(const Emu *e, const uint32_t *clock, int warp); // how far the 
 void hb_acquire(Emu *e, uint32_t mask, const uint32_t *from);
 void hb_barrier(Emu *e, int first_warp, int nwarps); // all threads of these warps
 void hb_warp_barrier(Emu *e, uint32_t mask);
+void hb_together(Emu *e); // all lanes of the warp execute the op: each knows of the others
 void hb_meet(Emu *e); // makes `meet` the current warp's
 void hb_tick(Emu *e); // the current warp's time advances
 void hb_fence(Emu *e, uint32_t mask, int space);

@@ -140,6 +140,8 @@ typedef struct {
   int waits_bar, named;
   uint32_t waits_parity, cluster_phase;
   bool cluster_arrived;
+  bool apart;                // some lanes waited without the others, and no sync_warp came since
+  uint32_t waited;           // lanes that waited at mbarriers since all of them met
   int max_regs, reg_changes; // registers a thread may use
   WgWarp *wg; // NULL until its first wgmma op
 } Warp;

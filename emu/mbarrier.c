@@ -142,6 +142,8 @@ static bool wait(Emu *e, MBar *bar, uint32_t parity, int lane) {
     EMU_FAIL(&e->m, e->at, DIAG_EMU_MBAR_ALIAS, e->at->span, bar->phase - 1, NAME(bar), why);
   }
   if (bar->phase) hb_acquire(e, UINT32_C(1) << lane, bar->done);
+  if (lane == __builtin_ctz(e->w->mask)) hb_tick(e);
+  e->w->waited |= UINT32_C(1) << lane;
   bar->waited[w] = bar->phase;
   bar->waited_time[w] = hb_now(e);
   return true;
@@ -150,6 +152,7 @@ static bool wait(Emu *e, MBar *bar, uint32_t parity, int lane) {
 // The warp goes on once every lane may; until then the instruction is tried again.
 static void wait_lanes(Emu *e, const Instr *in, const int64_t *at, const int64_t *parity) {
   Warp *w = e->w;
+  w->apart |= w->mask != w->full;
   for (int i = 0; i < LANES; i++) {
     if (!(w->mask >> i & 1)) continue;
     MBar *bar = mbar_of(e, emu_block(e), &in->r[0], at[i], i);
@@ -204,6 +207,7 @@ void warp_mbar(Emu *e, const Instr *in) {
     wait_lanes(e, in, at, operand);
     return;
   }
+  if (mask == e->w->full) hb_together(e); // each lane tells of itself
   for (int i = 0; i < LANES; i++)
     if (mask >> i & 1) one(e, in, at[i], operand[i], i);
 }

@@ -5,7 +5,10 @@
 #include <string.h>
 
 static bool whole(Emu *e, const Instr *in) {
-  if (e->w->mask == e->w->full) return true;
+  if (e->w->mask == e->w->full) {
+    hb_together(e);
+    return true;
+  }
   EMU_FAIL(&e->m, in, DIAG_EMU_COLLECTIVE, in->span, op_info(in->op)->name, e->w->number,
            __builtin_popcount(e->w->mask));
   return false;
@@ -92,6 +95,8 @@ void cluster_warp_done(Emu *e) { cluster_complete(e); }
 void warp_cluster_arrive(Emu *e, const Instr *in) {
   Warp *w = e->w;
   if (!whole(e, in)) return;
+  if (w->apart)
+    cluster_fault(e, in, "arrives while a lane may still wait alone: no sync_warp came since");
   if (w->cluster_arrived) {
     cluster_fault(e, in, "arrives at the cluster's barrier twice without waiting for it");
     return;
@@ -209,7 +214,8 @@ void roles_begin_block(Emu *e, Block *b) {
     Warp *w = &e->warps[b->first_warp + i];
     w->max_regs = entry_regs(e->k);
     w->reg_changes = 0;
-    w->cluster_arrived = false;
+    w->cluster_arrived = w->apart = false;
+    w->waited = 0;
     w->named = -1;
   }
 }

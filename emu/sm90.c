@@ -38,6 +38,7 @@ void warp_sm90(Emu *e, const Instr *in) {
     if (e->hb) hb_fence(e, e->w->mask, (int)in->i[0]);
     break;
   case OP_SYNC_WARP:
+    if (e->w->mask == e->w->full) e->w->apart = false;
     if (e->hb) hb_warp_barrier(e, e->w->mask);
     break;
   default: die("the emulator has no '%s'", op_info(in->op)->name);

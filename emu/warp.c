@@ -124,7 +124,10 @@ static void wait(Warp *w, int64_t pending) {
 
 // Do all threads of `full` reach the op together?
 static bool together(Emu *e, const Instr *in, uint32_t full) {
-  if (e->w->mask == full) return true;
+  if (e->w->mask == full) {
+    hb_together(e);
+    return true;
+  }
   EMU_FAIL(&e->m, in, DIAG_EMU_COLLECTIVE, in->span, op_info(in->op)->name, e->w->number,
            __builtin_popcount(e->w->mask));
   return false;

@@ -10,6 +10,9 @@ typedef struct {
   uint32_t writer, reader; // group of the last wgmma that has it as D, as A; 0: none
   uint32_t touched;        // fences so far + 1 at the last ordinary access
   uint32_t shape;          // of the writer
+  // What the compiler of the text does not know until a fence or a wait names the register: an
+  // ordinary write must come before wgmma, and wgmma's before ordinary code.
+  bool written, result;
 } WgReg;
 
 // What must be the same in all warps of a warpgroup.
@@ -37,7 +40,7 @@ void wgmma_op(Emu *e, const Instr *in); // by a whole warp
 void wgmma_compile(EKernel *k); // finds the registers to watch
 WgWarp *wgmma_warp(Emu *e);     // of the current warp
 void wgmma_touch(Emu *e, const EBuf *b, int64_t at, int count, bool write); // by ordinary code
-// The pinned registers of a fence or a wait: nothing of them may be in flight.
+// The registers that a fence or a wait names: nothing of them may be in flight.
 void wgmma_settled(Emu *e, const ERegion *r);
 // The first of the registers that the running wgmma has as D (write) or A; NULL after a report.
 uint8_t *wgmma_use(Emu *e, const ERegion *r, int count, bool write, uint32_t shape);

@@ -56,7 +56,11 @@ void wgmma_touch(Emu *e, const EBuf *b, int64_t at, int count, bool write) {
   for (int i = 0; i < count; i++) {
     bool writer = flying(s, r[i].writer), reader = write && flying(s, r[i].reader);
     if (writer || reader) report_flight(e, b, at + i, write, writer);
+    else if (r[i].result)
+      EMU_FAIL(&e->m, e->at, DIAG_EMU_WGMMA_NAMED, e->at->span, e->w->number,
+               write ? "writes" : "reads", b->buf->name, (long long)at + i);
     r[i].touched = s->fences + 1;
+    r[i].written |= write;
   }
 }
 
@@ -65,17 +69,23 @@ void wgmma_settled(Emu *e, const ERegion *r) {
   WgWarp *s = wgmma_warp(e);
   int64_t at = emu_eval_int(&e->m, r->min);
   for (int i = 0; i < r->count && at >= 0 && at + i < r->buf->elems; i++) {
-    const WgReg *x = &s->reg[r->buf->wgmma - 1 + at + i];
+    WgReg *x = &s->reg[r->buf->wgmma - 1 + at + i];
     bool writer = flying(s, x->writer);
     if (writer || flying(s, x->reader)) report_flight(e, r->buf, at + i, true, writer);
+    if (x->written) x->touched = s->fences + 1; // it may be as late as here
+    x->written = x->result = false;
   }
 }
 
 static void need_fence(Emu *e, const EBuf *b, int64_t at, const WgWarp *s, const WgReg *r) {
   bool first = !s->fences;
-  if (!first && r->touched != s->fences + 1) return;
+  if (!first && r->touched != s->fences + 1 && !r->written) return;
+  const char *why = first ? "before any fence"
+                    : r->touched == s->fences + 1
+                        ? "after other code accessed it"
+                        : "after other code wrote it, and no fence names it";
   EMU_FAIL(&e->m, e->at, DIAG_EMU_WGMMA_FENCE, e->at->span, e->w->number, b->buf->name,
-           (long long)at, first ? "before any fence" : "after other code accessed it");
+           (long long)at, why);
 }
 
 static void use_d(Emu *e, const EBuf *b, int64_t at, const WgWarp *s, WgReg *r, uint32_t shape) {
@@ -84,6 +94,7 @@ static void use_d(Emu *e, const EBuf *b, int64_t at, const WgWarp *s, WgReg *r, 
     EMU_FAIL(&e->m, e->at, DIAG_EMU_WGMMA_SHAPE, e->at->span, b->buf->name, (long long)at);
   r->writer = s->committed + 1;
   r->shape = shape;
+  r->result = true;
 }
 
 static void use_a(Emu *e, const EBuf *b, int64_t at, const WgWarp *s, WgReg *r) {

@@ -107,11 +107,9 @@ void verify_wgmma_operands(Verify *v, Stmt *s) {
   case OP_WGMMA: operands_wgmma(v, s); break;
   case OP_WGMMA_DESC: operands_desc(v, s); break;
   case OP_WGMMA_WAIT:
-    if (arg(s, "pending")->i < 0 || arg(s, "pending")->i > 7)
-      verify_fail(v, "a wait for all but %lld groups: 0 to 7", (long long)arg(s, "pending")->i);
-    if (arg(s, "d")->region) want_scope(v, arg(s, "d")->region, SC_LOCAL, "operand d");
-    break;
   case OP_WGMMA_FENCE:
+    if (s->u.op.op == OP_WGMMA_WAIT && (arg(s, "pending")->i < 0 || arg(s, "pending")->i > 7))
+      verify_fail(v, "a wait for all but %lld groups: 0 to 7", (long long)arg(s, "pending")->i);
     if (arg(s, "d")->region) want_scope(v, arg(s, "d")->region, SC_LOCAL, "operand d");
     if (arg(s, "a")->region) want_scope(v, arg(s, "a")->region, SC_LOCAL, "operand a");
     break;

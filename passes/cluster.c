@@ -47,24 +47,34 @@ bool cluster_rows(const Region *src, const Region *dst, int *src_dim, int *dst_d
   return dst->n >= 2 && *src_dim >= 0 && !ex_is(dst->extent[*dst_dim], 1);
 }
 
-static bool in_channel(const Search *x, const Stmt *s, int channel) {
+static bool in_channel(const PassCtx *c, const Stmt *s, int channel) {
   if (s->kind != ST_OP || s->u.op.op != OP_COPY) return false;
-  return plan_copy(x->c->plan, s)->channel == channel;
+  return plan_copy(c->plan, s)->channel == channel;
 }
 
-// Do only wgmma from shared memory read what comes with the tile? Their reads are complete when a
-// slot is released, so that nothing has to be released with it to another block.
-static bool only_multiplied(const Search *x, const Stmt *body, int copy) {
+// Does a statement do with the tile nothing but multiply it by wgmma, at least once?
+static bool multiplies(PassCtx *c, Stmt *s, const Buffer *tile) {
+  int64_t trips = 0;
+  if (s->kind == ST_OP) return s->u.op.op == OP_GEMM && plan_gemm(c->plan, s)->wgmma;
+  const PlanLoop *plan = plan_loop(c->plan, s);
+  if (!plan || s->u.loop.body->kind != ST_BLOCK) return false;
+  if (!plan->overlap.enters && (!ex_const(s->u.loop.extent[0], &trips) || trips < 1)) return false;
+  const StmtVec *all = &s->u.loop.body->u.block;
+  for (int i = 0; i < all->len; i++)
+    if (walk_touches(c->arena, all->data[i], tile, false) && !multiplies(c, all->data[i], tile))
+      return false;
+  return true;
+}
+
+bool channel_multiplied(PassCtx *c, const Stmt *body, int channel) {
   const StmtVec *all = &body->u.block;
-  int channel = plan_copy(x->c->plan, all->data[copy])->channel;
   for (int t = 0; t < all->len; t++) {
-    if (!in_channel(x, all->data[t], channel)) continue;
+    if (!in_channel(c, all->data[t], channel)) continue;
     const Buffer *tile = all->data[t]->u.op.arg[1].region->buf;
     for (int i = 0; i < all->len; i++) {
       Stmt *s = all->data[i];
-      if (i == t || !walk_touches(x->c->arena, s, tile, false)) continue;
-      if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return false;
-      if (!plan_gemm(x->c->plan, s)->wgmma) return false;
+      if (i == t || !walk_touches(c->arena, s, tile, false)) continue;
+      if (!multiplies(c, s, tile)) return false;
     }
   }
   return true;
@@ -77,7 +87,8 @@ static int64_t saved(Search *x, const Stmt *body, int copy) {
   int from, to;
   int64_t rows;
   if (!cluster_rows(src, dst, &from, &to) || !ex_const(dst->extent[to], &rows)) return 0;
-  if (rows % (x->blocks * PATTERN_ROWS) || !only_multiplied(x, body, copy)) return 0;
+  if (rows % (x->blocks * PATTERN_ROWS)) return 0;
+  if (!channel_multiplied(x->c, body, plan_copy(x->c->plan, s)->channel)) return 0;
   for (int d = 0; d < src->n; d++)
     if (!shared(x, src->min[d])) return 0;
   int64_t bytes = buf_elems(dst->buf) * dt_bits(dst->buf->dtype) / 8;

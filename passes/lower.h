@@ -108,10 +108,11 @@ typedef struct {
   Expr *thread; // its number in the crew (crew.h) that gets here, the block but for branches
   int threads;  // of the crew
   Crew crew;
-  BufferVec fenced; // shared tiles that the async proxy reads
-  bool stores;      // some of them to tensors
-  Stmt *prologue;   // what goes before the body of the threads that multiply
-  uint32_t control; // digits of a thread's number (uniform.c) that decide who gets here
+  BufferVec fenced;  // shared tiles that the async proxy reads
+  bool stores;       // some of them to tensors
+  bool fenced_async; // some of them are written by cp.async
+  Stmt *prologue;    // what goes before the body of the threads that multiply
+  uint32_t control;  // digits of a thread's number (uniform.c) that decide who gets here
   // inside a parallel loop:
   Stmt *loop;
   Expr *digit[LOOP_MAX_DIGITS];

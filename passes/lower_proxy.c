@@ -22,12 +22,26 @@ static void scan(void *ctx, Stmt *s) {
     if (s->u.op.arg[i].region->buf->scope == SC_SHARED) add(l, s->u.op.arg[i].region->buf);
 }
 
-void lower_proxy_scan(Lower *l, Stmt *body) { st_walk(body, scan, l); }
-
 static bool writes(Lower *l, Stmt *s) {
   for (int i = 0; i < l->fenced.len; i++)
     if (walk_touches(l->arena, s, l->fenced.data[i], true)) return true;
   return false;
+}
+
+// Does it write asynchronously? What cp.async wrote is there after its wait.
+static bool flies(const Stmt *s) {
+  if (s->kind == ST_FOR) return s->u.loop.async;
+  return s->kind == ST_OP && s->u.op.op == OP_COPY && s->u.op.arg[op_arg(OP_COPY, "async")].i;
+}
+
+static void scan_async(void *ctx, Stmt *s) {
+  Lower *l = ctx;
+  l->fenced_async |= flies(s) && writes(l, s);
+}
+
+void lower_proxy_scan(Lower *l, Stmt *body) {
+  st_walk(body, scan, l);
+  st_walk(body, scan_async, l);
 }
 
 // A statement at whose end plain writes are done: a leaf, or a parallel loop as a whole.
@@ -48,10 +62,7 @@ void lower_proxy_end(Lower *l, Span span, Stmt *out) {
 
 void lower_proxy_after(Lower *l, Stmt *s, Stmt *out) {
   if (l->loop || !l->fenced.len) return;
-  bool op = s->kind == ST_OP, wait = op && s->u.op.op == OP_ASYNC_WAIT;
-  // What cp.async wrote is there after its wait.
-  if (op && s->u.op.op == OP_COPY && s->u.op.arg[op_arg(OP_COPY, "async")].i) return;
-  if (s->kind == ST_FOR && s->u.loop.async) return;
-  if (!wait && (!plain(s) || !writes(l, s))) return;
+  bool wait = s->kind == ST_OP && s->u.op.op == OP_ASYNC_WAIT;
+  if (wait ? !l->fenced_async : flies(s) || !plain(s) || !writes(l, s)) return;
   st_add(l->arena, out, st_op(l->arena, OP_FENCE_PROXY, s->span, (int64_t)1));
 }

@@ -49,10 +49,12 @@ static void take(const Overlap *o, bool late, Stmt *out) {
     if (is_late(o, c) == late) add_all(o, out, o->turn[c].take);
 }
 
-static void wait_for(const Overlap *o, const Region *r, int pending, Span span, Stmt *out) {
-  if (r->buf->scope != SC_FRAGMENT) return;
-  Region *all = region_whole(o->a, r->buf);
-  st_add(o->a, out, st_op(o->a, OP_WGMMA_WAIT, span, all, (int64_t)pending));
+static Region *registers(const Overlap *o, const Region *r) {
+  return r->buf->scope == SC_FRAGMENT ? region_whole(o->a, r->buf) : NULL;
+}
+
+static void wait_for(const Overlap *o, Region *d, Region *a, int pending, Span span, Stmt *out) {
+  st_add(o->a, out, st_op(o->a, OP_WGMMA_WAIT, span, d, (int64_t)pending, a));
 }
 
 // The last product of iteration k.
@@ -72,7 +74,8 @@ static void issue_last(const Overlap *o, Expr *k, Stmt *out) {
 // Its end: nobody touches its registers, or gives its tiles back, before.
 static void land(const Overlap *o, Stmt *out) {
   const Stmt *gemm = gemm_at(o, o->plan->overlap.last);
-  for (int i = 0; i < 3; i += 2) wait_for(o, gemm->u.op.arg[i].region, 0, gemm->span, out);
+  Region *a = registers(o, gemm->u.op.arg[0].region), *d = registers(o, gemm->u.op.arg[2].region);
+  wait_for(o, d, a, 0, gemm->span, out);
   at_channels(o, o->plan->overlap.last, true, out);
 }
 
@@ -133,7 +136,7 @@ static Stmt *iteration(const Overlap *o) {
     if (i == plan->first) {
       if (o->late) issue_last(o, before, out);
       end_turn(o, out);
-      wait_for(o, s->u.op.arg[2].region, o->late, s->span, out);
+      wait_for(o, registers(o, s->u.op.arg[2].region), NULL, o->late, s->span, out);
     }
     at_channels(o, i, true, out);
   }

@@ -30,6 +30,11 @@ void pipeline_rings(PassCtx *c, Kernel *k);
 // false: there are none.
 bool cluster_rows(const Region *src, const Region *dst, int *src_dim, int *dst_dim);
 
+// Is what wgmma reads from shared memory all that reads the tiles of channel `channel` - 1, in each
+// iteration? Those reads are complete for the whole warp when a slot is released: nothing has to be
+// released with it to another block, and no lane waits for the others first.
+bool channel_multiplied(PassCtx *c, const Stmt *body, int channel);
+
 typedef struct {
   Var *rank;     // of the block in its cluster, which cluster_close binds; NULL: there are none
   Stmt *present; // an if around all that blocks with a tile do; NULL: every block has one

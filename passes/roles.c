@@ -19,6 +19,7 @@ typedef struct {
   int index; // of PlanLoop.channel
   int depth;
   int64_t bytes;
+  bool multiplied;      // channel_multiplied
   Buffer *full, *empty; // mbarriers, one a slot
   Turn consumer, producer;
 } Channel;
@@ -48,14 +49,10 @@ static Buffer *declare(Roles *r, const char *name, DType t, Scope scope, int n, 
   return b;
 }
 
-static Expr *value(Roles *r, Buffer *b) {
-  Expr *zero = num(r, 0);
-  return ex_load(r->a, b, &zero, 1);
-}
+static Expr *value(Roles *r, Buffer *b) { return ex_load(r->a, b, (Expr *[]){num(r, 0)}, 1); }
 
 static Stmt *set(Roles *r, Buffer *b, Expr *x, Span span) {
-  Expr *zero = num(r, 0);
-  return st_store(r->a, b, &zero, 1, x, span);
+  return st_store(r->a, b, (Expr *[]){num(r, 0)}, 1, x, span);
 }
 
 static Expr *slot(Roles *r, const Turn *t) { return ex_var(r->a, t->at); }
@@ -103,6 +100,7 @@ static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) 
     ch->bytes += bytes_of(tile);
     tile->layout = plan_tma_layout(r->a, tile);
   }
+  ch->multiplied = channel_multiplied(r->c, body, index + 1);
   Span span = loop->span;
   ch->full = declare(r, arena_printf(r->a, "%s_full", name), DT_U64, SC_SHARED, ch->depth, span);
   ch->empty = declare(r, arena_printf(r->a, "%s_empty", name), DT_U64, SC_SHARED, ch->depth, span);
@@ -223,13 +221,14 @@ static Stmt *await(Roles *r, const Channel *ch, Span span) {
   return st_op(r->a, OP_MBAR_WAIT, span, barrier(r, ch->full, slot(r, t)), value(r, t->phase));
 }
 
-static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out);
+static void let_go(Roles *r, const Channel *ch, Expr *at, Stmt *out);
 
 // A block without a tile lets go what comes: others load to it, and wait for it.
 static void drain(Roles *r, const Channel *ch, Stmt *out) {
   take_slot(r, &ch->consumer, ch->depth, out, ch->loop->span);
   st_add(r->a, out, await(r, ch, ch->loop->span));
-  release(r, ch, slot(r, &ch->consumer), out);
+  st_add(r->a, out, st_op(r->a, OP_SYNC_WARP, ch->loop->span)); // until all lanes have seen it
+  let_go(r, ch, slot(r, &ch->consumer), out);
   advance(r, ch, &ch->consumer, out);
 }
 
@@ -353,7 +352,7 @@ static Stmt *slice_of(Roles *r, Slice slice, Stmt *s) {
 /* ------------------------------------------------------------------ the consumers */
 
 // Each warp arrives at empty[at], of all blocks that fill the slot.
-static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
+static void let_go(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
   Arena *a = r->a;
   Span span = ch->loop->span;
   Expr *lane = ex_floormod(a, ex_var(a, r->kernel->thread), num(r, 32));
@@ -365,8 +364,13 @@ static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
              ? st_op(a, OP_MBAR_ARRIVE, span, bar)
              : st_op(a, OP_MBAR_ARRIVE_REMOTE, span, bar, ex_cast(a, DT_I32, lane), (int64_t)1));
   Expr *some = blocks == 1 ? ex_bin(a, BIN_EQ, lane, num(r, 0)) : ex_lt(a, lane, num(r, blocks));
-  st_add(a, out, st_op(a, OP_SYNC_WARP, span));
   st_add(a, out, st_if(a, some, arrive, NULL, span));
+}
+
+// Once all lanes have read.
+static void release(Roles *r, const Channel *ch, Expr *at, Stmt *out) {
+  if (!ch->multiplied) st_add(r->a, out, st_op(r->a, OP_SYNC_WARP, ch->loop->span));
+  let_go(r, ch, at, out);
 }
 
 // The slot before `at`.
@@ -393,7 +397,7 @@ static Stmt *landed(Roles *r, Stmt *loop, const PlanLoop *plan) {
   Region *acc = plan->ahead->u.op.arg[2].region;
   st_add(a, out, st_op(a, OP_WGMMA_FENCE, span, walk_region(a, acc), NULL));
   st_add(a, out, loop);
-  st_add(a, out, st_op(a, OP_WGMMA_WAIT, span, walk_region(a, acc), (int64_t)0));
+  st_add(a, out, st_op(a, OP_WGMMA_WAIT, span, walk_region(a, acc), (int64_t)0, NULL));
   Turn end = ch->consumer; // its slot is one past the last one taken
   end.at = var_new(a, "end", DT_INDEX, VAR_LET, span);
   take_slot(r, &end, ch->depth, some, span);
@@ -434,11 +438,9 @@ static OverlapTurn turn_of(Roles *r, const Channel *ch) {
   Arena *a = r->a;
   Span span = ch->loop->span;
   OverlapTurn t = {st_block(a, span), st_block(a, span), st_block(a, span)};
-  Expr *at = slot(r, &ch->consumer);
   take_slot(r, &ch->consumer, ch->depth, t.take, span);
-  Expr *phase = value(r, ch->consumer.phase);
-  st_add(a, t.wait, st_op(a, OP_MBAR_WAIT, span, barrier(r, ch->full, at), phase));
-  release(r, ch, at, t.give);
+  st_add(a, t.wait, await(r, ch, span));
+  release(r, ch, slot(r, &ch->consumer), t.give);
   advance(r, ch, &ch->consumer, t.give);
   return t;
 }
@@ -521,8 +523,8 @@ static void init_barriers(Roles *r, Stmt *out) {
   st_add(a, init, st_op(a, OP_FENCE_MBAR_INIT, k->span));
   Expr *first = ex_bin(a, BIN_EQ, ex_var(a, k->thread), num(r, 0));
   st_add(a, out, st_if(a, first, init, NULL, k->span));
-  st_add(a, out, st_op(a, OP_SYNC, k->span));
   if (r->own.rank) sync_cluster(r, out);
+  else st_add(a, out, st_op(a, OP_SYNC, k->span));
 }
 
 static void split(Roles *r, const PlanRoles *plan) {
@@ -556,8 +558,7 @@ static void split(Roles *r, const PlanRoles *plan) {
   }
   st_add(a, elected, slice);
   // What all threads start with may be as much as the consumers can get.
-  int start = r->c->target->regs_per_sm / (consumers_all + 128) / 8 * 8;
-  bool moves = plan->consumer_regs > start;
+  bool moves = plan->consumer_regs > r->c->target->regs_per_sm / (consumers_all + 128) / 8 * 8;
   if (moves) {
     st_add(a, producer, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->producer_regs, (int64_t)0));
     st_add(a, consumers, st_op(a, OP_SETMAXNREG, span, (int64_t)plan->consumer_regs, (int64_t)1));

@@ -512,11 +512,20 @@ static void visit_let(Sync *s, Stmt *x) {
   }
 }
 
+// A wait for the cluster right behind the arrival: a barrier of the block's threads as well.
+static bool meets_cluster(const Sync *s, const Stmt *x) {
+  const Stmt *in = s->path.data[s->path.len - 2], *before = NULL;
+  if (x->u.op.op != OP_CLUSTER_WAIT || in->kind != ST_BLOCK) return false;
+  for (int i = 0; i < in->u.block.len && in->u.block.data[i] != x; i++)
+    before = in->u.block.data[i];
+  return before && before->kind == ST_OP && before->u.op.op == OP_CLUSTER_ARRIVE;
+}
+
 static void visit_op(Sync *s, Stmt *x) {
   const OpInfo *info = op_info(x->u.op.op);
   bool all = crew_is_all(s->kernel, s->crew);
   if (info->sync == SYNC_BLOCK && !all) sync_crew_barrier(s);
-  else if (info->sync == SYNC_BLOCK) barrier(s);
+  else if (info->sync == SYNC_BLOCK || (all && meets_cluster(s, x))) barrier(s);
   else if (info->sync == SYNC_COMMIT) groups(s, -1);
   else if (info->sync == SYNC_WAIT) groups(s, x->u.op.arg[0].i);
   else if (x->u.op.op == OP_BULK_COMMIT) bulk_groups(s, -1);

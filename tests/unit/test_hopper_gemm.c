@@ -48,6 +48,12 @@ START_TEST(each_change_is_reported) {
            0,
            "b_lo=b[0] + uint32((k + 1) % 2 * 1024 + 6)",
            {DIAG_EMU_WGMMA_RANGE}},
+          {"wgmma_fence()", 0, "acc[0] = float32(1) wgmma_fence()", {DIAG_EMU_WGMMA_FENCE}},
+          {"wgmma_wait(d=acc[0 +: 64], pending=0)", 0, "", {DIAG_EMU_WGMMA_NAMED}},
+          {"wgmma_wait(d=acc[0 +: 64], pending=0)",
+           0,
+           "wgmma_wait(d=acc[0 +: 63], pending=0)",
+           {DIAG_EMU_WGMMA_NAMED}},
           // of the ring
           {"mbar_wait(bar=full[k % 2], parity=k // 2)", 0, "", {FLIGHT, UNWRITTEN}},
           {"mbar_wait(bar=empty[k % 2], parity=k // 2 + 1)", 0, "", {SOURCE, RACE, FLIGHT}},
@@ -58,6 +64,20 @@ START_TEST(each_change_is_reported) {
           {ARRIVE, 0, "", {STUCK}}, {"count=8", 0, "count=2", {SOURCE, ALIAS}},
           {"parity=k // 2)", 0, "parity=k // 2 + 1)", {FLIGHT, UNWRITTEN, ALIAS}},
           {"bytes=32768", 0, "bytes=16384", {DIAG_EMU_MBAR_TX, FLIGHT}});
+}
+END_TEST
+
+// Reading, too, needs a fence after it.
+START_TEST(read_between) {
+  text_begin();
+  const char *named = text_with(hopper_gemm, "wgmma_wait(pending=0)", 0,
+                                "wgmma_wait(d=acc[0 +: 64], pending=0) x[0] = acc[0]");
+  char *text = strdup(text_with(named, "  local e :", 0, "  local x : float32 [1]\n  local e :"));
+  CHANGES(text, {"wgmma_fence()", 0, "if k == 0 { wgmma_fence() }", {DIAG_EMU_WGMMA_FENCE}});
+  text_begin();
+  text_program(text);
+  expect_clean();
+  free(text);
 }
 END_TEST
 
@@ -73,6 +93,7 @@ START_TEST(one_arrival_a_warpgroup) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {right_and_clean, each_change_is_reported, one_arrival_a_warpgroup};
+  const TTest *tests[] = {right_and_clean, each_change_is_reported, read_between,
+                          one_arrival_a_warpgroup};
   return run_suite("hopper_gemm", tests, LEN(tests));
 }

@@ -182,6 +182,7 @@ static const char pair[] =
     "        if tx % 32 < 2 { mbar_arrive_remote(bar=empty[k % 2], rank=tx % 32) }\n"
     "      }\n"
     "    }\n"
+    "    sync_warp()\n"
     "    cluster_arrive()\n"
     "    cluster_wait()\n"
     "  }\n"
@@ -221,7 +222,8 @@ START_TEST(pair_changes) {
           {REMOTE, 0, "if tx % 32 < 1 { mbar_arrive(bar=empty[k % 2]) }", {STUCK}},
           {REMOTE, 0, "", {STUCK}}, {"rank=tx % 32", 0, "rank=tx % 32 + 1", {DIAG_EMU_RANK}},
           {"rank=tx % 32", 0, "rank=tx % 32, wgmma=1", {RACE}},
-          {"sync_warp()", 0, "", {RACE}}, {"blocks=3", 0, "blocks=1", {STUCK, DIAG_EMU_MBAR_TX}},
+          {"sync_warp()", 1, "", {DIAG_EMU_CLUSTER}}, {"sync_warp()", 0, "", {RACE}},
+          {"blocks=3", 0, "blocks=1", {STUCK, DIAG_EMU_MBAR_TX}},
           {"blocks=3", 0, "blocks=4", {DIAG_EMU_RANK}},
           {"bytes=8192", 0, "bytes=4096", {DIAG_EMU_MBAR_TX, FLIGHT}},
           {"count=8", 0, "count=4", {RACE, DIAG_EMU_MBAR_ALIAS, STUCK}},

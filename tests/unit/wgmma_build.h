@@ -255,13 +255,13 @@ static inline void wg_mainloop(WgmmaGemm *g) {
   if (f->fault == FAULT_TOUCH_A) wg_zero(g, g->ra, 0);
   if (f->fault == FAULT_OVERWRITE) wg_zero(g, g->Bs, 0);
   if (f->fault == FAULT_OVERWRITE_LAST) { // row 0, which only this warp reads; not permuted
-    wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, NULL, (int64_t)1));
+    wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, NULL, (int64_t)1, NULL));
     wg_zero(g, g->As, f->k - 1);
   }
   if (f->fault == FAULT_PINNED) wg_put(g, st_op(a, OP_WGMMA_FENCE, NO_SPAN, acc, NULL));
   if (f->fault != FAULT_NO_WAIT)
     wg_put(g, st_op(a, OP_WGMMA_WAIT, NO_SPAN, f->fault == FAULT_PENDING ? NULL : acc,
-                    (int64_t)(f->fault == FAULT_PENDING)));
+                    (int64_t)(f->fault == FAULT_PENDING), NULL));
   if (f->fault == FAULT_EXTRA)
     wg_when(g, ex_lt(a, g->tx, wg_i(g, 32)), st_op(a, OP_WGMMA_COMMIT, NO_SPAN));
   if (f->fault == FAULT_OVERWRITE_SOON) wg_zero(g, g->Bs, 0);
