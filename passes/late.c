@@ -1,0 +1,229 @@
+// late: in a persistent kernel the tile that a block has finished waits in registers, as the type
+// that it is stored in, and goes out part by part beside the next tile's products.
+//   for round { lets; for k { issue; wait }; E0; E1; ... }
+// where each E ends with a TMA store, becomes
+//   for round { lets; for k { issue; if round != 0 { if k == 0 E0'; if k == 1 E1'; ... }; wait }
+//               keep the tile; keep what lets E uses }
+//   E0'; E1'; ...
+// E' stores what was kept. Consumers meet at E's barriers in the same order as before.
+// SPDX-License-Identifier: MIT
+#include "passes/late.h"
+
+enum { SPARE = 36 }; // registers of a thread for what is neither accumulator nor kept
+
+typedef struct {
+  Late *l;
+  Stmt *keep;     // what replaces E at the end of the loop over tiles
+  StmtVec parts;  // blocks: E'
+  VEC(Var *) var; // that E uses, with the registers that keep them
+  VEC(Buffer *) cell;
+  VEC(Expr *) known; // about them
+} Parts;
+
+static Expr *num(const Parts *p, int64_t v) { return ex_index(p->l->a, v); }
+
+static Buffer *kept_buffer(Parts *p, const char *name, DType type, int64_t elems) {
+  Arena *a = p->l->a;
+  Expr *shape[] = {num(p, elems)};
+  Buffer *b = buf_new(a, arena_printf(a, "%s_late", name), type, SC_LOCAL, shape, 1,
+                      p->l->tiles->span);
+  vec_push(a, &p->l->k->buffers, b);
+  return b;
+}
+
+/* the tile */
+
+typedef struct {
+  Arena *a;
+  const Buffer *from;
+  Buffer *to;
+  Expr *by;
+} Rename;
+
+static void rename_store(void *ctx, Stmt *s) {
+  Rename *r = ctx;
+  if (s->kind != ST_STORE || s->u.store.buf != r->from) return;
+  Expr *at = ex_add(r->a, s->u.store.idx[0], r->by);
+  s->u.store.buf = r->to;
+  s->u.store.idx = arena_copy(r->a, &at, sizeof at);
+}
+
+// A copy of the nest that only fills `to`, one run's elements behind the other's, or only stores
+// it.
+static Stmt *half(Parts *p, const Stmt *s, Buffer *to, bool fills) {
+  Arena *a = p->l->a;
+  Stmt *x = walk_clone(a, s, NULL);
+  LateNest nest;
+  Expr *run = num(p, 0);
+  for (Stmt *at = x; at->kind == ST_FOR; at = at->u.loop.body->u.block.data[0]) {
+    run = ex_add(a, ex_mul(a, run, at->u.loop.extent[0]), ex_var(a, at->u.loop.var[0]));
+    if (at->u.loop.body->u.block.len > 1) break;
+  }
+  if (!late_nest(p->l, x, &nest)) die("late: a nest's copy is none");
+  Rename r = {a, nest.scratch, to, ex_mul(a, run, num(p, buf_elems(nest.scratch)))};
+  StmtVec *all = &nest.fills->u.block;
+  Stmt *last = all->data[all->len - 1];
+  if (fills) {
+    all->len--;
+    st_walk(x, rename_store, &r);
+  } else {
+    Region *src = walk_region(a, last->u.op.arg[0].region);
+    src->buf = to;
+    src->min[0] = ex_add(a, src->min[0], r.by);
+    last->u.op.arg[0].region = src;
+    all->data[0] = last;
+    all->len = 1;
+  }
+  return x;
+}
+
+static void split(Parts *p) {
+  Late *l = p->l;
+  Stmt *part = st_block(l->a, l->tiles->span);
+  for (int i = l->from; i < l->body->len; i++) {
+    Stmt *s = l->body->data[i];
+    LateNest nest;
+    if (s->kind == ST_FOR && late_nest(l, s, &nest)) {
+      int64_t elems = nest.count * buf_elems(nest.scratch);
+      Buffer *to = kept_buffer(p, nest.scratch->name, nest.scratch->dtype, elems);
+      st_add(l->a, p->keep, half(p, s, to, true));
+      s = half(p, s, to, false);
+    }
+    vec_push(l->a, &part->u.block, s);
+    if (!st_has_op(s, OP_TMA_STORE) || i + 1 == l->body->len) continue;
+    vec_push(l->a, &p->parts, part);
+    part = st_block(l->a, l->tiles->span);
+  }
+  if (part->u.block.len) vec_push(l->a, &p->parts, part);
+}
+
+/* where it goes */
+
+static bool used(const Parts *p, const Var *v) {
+  for (int i = 0; i < p->parts.len; i++)
+    if (st_uses(p->parts.data[i], v)) return true;
+  return false;
+}
+
+typedef struct {
+  Parts *p;
+  Facts *f;
+  bool ok;
+} Keeping;
+
+// Facts hold what is known behind the let of v.
+static void keep_var(Keeping *x, Var *v) {
+  Parts *p = x->p;
+  Arena *a = p->l->a;
+  if (!used(p, v)) return;
+  int64_t lo, hi;
+  facts_bounds(x->f, ex_var(a, v), &lo, &hi);
+  x->ok = x->ok && lo >= INT32_MIN && hi <= INT32_MAX && v->type == DT_INDEX;
+  Buffer *cell = kept_buffer(p, v->name, DT_I32, 1);
+  Expr *zero = num(p, 0), *value = ex_cast(a, DT_I32, ex_var(a, v));
+  st_add(a, p->keep, st_store(a, cell, &zero, 1, value, p->keep->span));
+  Expr *low = ex_bin(a, BIN_LE, num(p, lo), ex_var(a, v));
+  Expr *high = ex_bin(a, BIN_LE, ex_var(a, v), num(p, hi));
+  vec_push(a, &p->var, v);
+  vec_push(a, &p->cell, cell);
+  vec_push(a, &p->known, ex_and(a, low, high));
+}
+
+static void keep_at(void *ctx, Stmt *s) {
+  Keeping *x = ctx;
+  Late *l = x->p->l;
+  if (s != l->body->data[l->products]) return;
+  keep_var(x, l->tiles->u.loop.var[0]);
+  for (int i = 0; i < l->from; i++) {
+    Stmt *let = l->body->data[i];
+    if (let->kind == ST_LET) keep_var(x, let->u.let.var);
+  }
+}
+
+// The parts with the variables of the tile before, each in its iteration of the products' loop; or
+// one after the other.
+static Stmt *placed(const Parts *p, const Var *k) {
+  Late *l = p->l;
+  Arena *a = l->a;
+  Span span = l->tiles->span;
+  Stmt *out = st_block(a, span);
+  Subst s = {.arena = a};
+  Expr *zero = num(p, 0);
+  for (int i = 0; i < p->var.len; i++) {
+    Var *v = var_new(a, p->var.data[i]->name, DT_INDEX, VAR_LET, span);
+    Expr *value = ex_cast(a, DT_INDEX, ex_load(a, p->cell.data[i], &zero, 1));
+    st_add(a, out, st_let(a, v, value, span));
+    Expr *known = ex_subst(a, p->known.data[i], p->var.data[i], ex_var(a, v));
+    st_add(a, out, st_assume(a, known, span));
+    subst_add(&s, p->var.data[i], ex_var(a, v));
+  }
+  for (int i = 0; i < p->parts.len; i++) {
+    Stmt *part = walk_clone(a, p->parts.data[i], NULL);
+    int64_t when = l->trips < p->parts.len ? i * l->trips / p->parts.len : i;
+    subst_stmt(&s, part);
+    if (k)
+      part = st_if(a, ex_bin(a, BIN_EQ, ex_var(a, (Var *)k), num(p, when)), part, NULL, span);
+    st_add(a, out, part);
+  }
+  return out;
+}
+
+static void rewrite(Parts *p) {
+  Late *l = p->l;
+  Arena *a = l->a;
+  Span span = l->tiles->span;
+  Stmt *loop = l->body->data[l->products];
+  Expr *later = ex_bin(a, BIN_NE, ex_var(a, l->tiles->u.loop.var[0]), num(p, 0));
+  Expr *some = ex_lt(a, num(p, 0), l->tiles->u.loop.extent[0]);
+  Stmt *beside = st_if(a, later, placed(p, loop->u.loop.var[0]), NULL, span);
+  Stmt *after = st_if(a, some, placed(p, NULL), NULL, span);
+  Stmt *out = st_block(a, span);
+  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
+    if (i == l->hook) st_add(a, out, beside);
+    st_add(a, out, loop->u.loop.body->u.block.data[i]);
+  }
+  loop->u.loop.body = out;
+  l->body->len = l->from;
+  for (int i = 0; i < p->keep->u.block.len; i++) vec_push(a, l->body, p->keep->u.block.data[i]);
+  Stmt *all = st_block(a, span);
+  for (int i = 0; i < l->around->u.block.len; i++) {
+    st_add(a, all, l->around->u.block.data[i]);
+    if (i == l->at) st_add(a, all, after);
+  }
+  l->around->u.block = all->u.block;
+}
+
+static void find_regs(void *ctx, Stmt *s) {
+  if (s->kind == ST_OP && s->u.op.op == OP_SETMAXNREG && s->u.op.arg[1].i)
+    *(int64_t *)ctx = s->u.op.arg[0].i;
+}
+
+static bool fits(const Late *l) {
+  int64_t regs = 65536 / kernel_threads(l->k);
+  st_walk(l->around, find_regs, &regs);
+  return l->accumulators + l->kept + SPARE <= regs;
+}
+
+static void late_kernel(const Program *program, Kernel *k, PassCtx *c) {
+  Late l = {.c = c, .a = c->arena, .k = k};
+  int64_t flag = pass_flag(c, k, "late-stores", -1);
+  if (!flag || k->team || !late_find(&l) || (flag < 0 && !fits(&l))) return;
+  late_groups(&l);
+  Parts p = {.l = &l, .keep = st_block(c->arena, l.tiles->span)};
+  int buffers = k->buffers.len;
+  split(&p);
+  Keeping x = {&p, facts_new(c->arena, program, k), true};
+  walk_facts(c->arena, x.f, k->body, keep_at, &x);
+  if (!x.ok) {
+    k->buffers.len = buffers;
+    return;
+  }
+  rewrite(&p);
+  diag_remark(c->diags, l.body->data[l.products]->span, "late",
+              "a tile's stores, %d, run beside the next tile's products, from %lld registers",
+              p.parts.len, (long long)l.kept);
+}
+
+void pass_late(Program *p, PassCtx *c) {
+  for (int i = 0; i < p->kernels.len; i++) late_kernel(p, p->kernels.data[i], c);
+}

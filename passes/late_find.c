@@ -1,0 +1,250 @@
+// Which stores of a tile may wait until the next tile's products are under way: those at the end of
+// a loop over tiles which touch nothing that the rest of the loop does but accumulators, and order
+// nothing but themselves.
+// SPDX-License-Identifier: MIT
+#include "passes/late.h"
+
+static void find_roles(void *ctx, Stmt *s) {
+  if (s->kind == ST_IF && s->u.branch.roles) *(Stmt **)ctx = s;
+}
+
+static bool find_tiles(Late *l) {
+  Stmt *roles = NULL;
+  st_walk(l->k->body, find_roles, &roles);
+  if (!roles || !l->k->workers || roles->u.branch.yes->kind != ST_BLOCK) return false;
+  l->around = roles->u.branch.yes;
+  for (l->at = 0; l->at < l->around->u.block.len; l->at++) {
+    l->tiles = l->around->u.block.data[l->at];
+    if (l->tiles->kind != ST_FOR || l->tiles->u.loop.loop != LOOP_SERIAL) continue;
+    if (!ex_uses(l->tiles->u.loop.extent[0], l->k->workers)) continue;
+    if (l->tiles->u.loop.cond || l->tiles->u.loop.body->kind != ST_BLOCK) continue;
+    l->body = &l->tiles->u.loop.body->u.block;
+    return ex_is(l->tiles->u.loop.min[0], 0);
+  }
+  return false;
+}
+
+typedef struct {
+  OpCode op;
+  int n;
+} Count;
+
+static void count_op(void *ctx, Stmt *s) {
+  Count *c = ctx;
+  c->n += s->kind == ST_OP && s->u.op.op == c->op;
+}
+
+static int count(Stmt *s, OpCode op) {
+  Count c = {op, 0};
+  st_walk(s, count_op, &c);
+  return c.n;
+}
+
+static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
+
+// The one loop that multiplies, of a known number of iterations, and the place in it where its
+// products have been issued and are not yet waited for.
+static bool find_products(Late *l) {
+  l->products = -1;
+  for (int i = 0; i < l->body->len; i++) {
+    if (!st_has_op(l->body->data[i], OP_WGMMA)) continue;
+    if (l->products >= 0) return false;
+    l->products = i;
+  }
+  if (l->products < 0) return false;
+  Stmt *loop = l->body->data[l->products];
+  if (loop->kind != ST_FOR || loop->u.loop.loop != LOOP_SERIAL || loop->u.loop.cond) return false;
+  if (!ex_is(loop->u.loop.min[0], 0) || !ex_const(loop->u.loop.extent[0], &l->trips)) return false;
+  Stmt *body = loop->u.loop.body;
+  if (body->kind != ST_BLOCK || l->trips < 1 || count(body, OP_WGMMA_COMMIT) != 1) return false;
+  for (l->hook = 1; l->hook < body->u.block.len; l->hook++)
+    if (is_op(body->u.block.data[l->hook - 1], OP_WGMMA_COMMIT)) break;
+  return l->hook < body->u.block.len && is_op(body->u.block.data[l->hook], OP_WGMMA_WAIT);
+}
+
+static bool goes_late(Stmt *s) {
+  static const OpCode ops[] = {OP_BULK_WAIT, OP_BAR_SYNC, OP_STMATRIX, OP_TMA_STORE,
+                               OP_FENCE_PROXY};
+  for (size_t i = 0; i < LEN(ops); i++)
+    if (st_has_op(s, ops[i])) return true;
+  return false;
+}
+
+typedef struct {
+  const Late *l;
+  bool bad;
+} Look;
+
+static bool is_of_products(OpCode op) {
+  switch (op) {
+  case OP_WGMMA:
+  case OP_WGMMA_FENCE:
+  case OP_WGMMA_COMMIT:
+  case OP_WGMMA_WAIT:
+  case OP_MBAR_WAIT:
+  case OP_MBAR_ARRIVE:
+  case OP_MBAR_ARRIVE_REMOTE:
+  case OP_SYNC_WARP: return true;
+  default: return false;
+  }
+}
+
+// What stays may order threads by the channels' barriers only, and touch registers and tensors that
+// it reads.
+static void stay_access(void *ctx, const Access *x) {
+  Look *look = ctx;
+  Scope s = x->region.buf->scope;
+  if (s == SC_SHARED || s == SC_MAP || (s == SC_GLOBAL && x->mode != ACC_READ)) look->bad = true;
+}
+
+static void look_stay(void *ctx, Stmt *s) {
+  Look *look = ctx;
+  if (s->kind == ST_OP) {
+    if (is_of_products(s->u.op.op)) return;
+    if (op_info(s->u.op.op)->sync != SYNC_NONE || goes_late(s)) look->bad = true;
+  }
+  st_accesses(look->l->a, s, stay_access, look);
+}
+
+// What goes late stores what registers hold through tiles of its own.
+static void look_late(void *ctx, Stmt *s) {
+  Look *look = ctx;
+  switch (s->kind) {
+  case ST_BLOCK:
+  case ST_FOR:
+  case ST_ASSUME:
+  case ST_STORE: break; // of a nest: late_nest
+  case ST_IF: look->bad = look->bad || walk_has_load(s->u.branch.cond); break;
+  case ST_OP:
+    if (!goes_late(s) && !is_op(s, OP_BULK_COMMIT)) look->bad = true;
+    break;
+  default: look->bad = true;
+  }
+}
+
+typedef struct {
+  Arena *a;
+  VEC(const Buffer *) list;
+} Tiles;
+
+static void note_tile(void *ctx, const Access *x) {
+  Tiles *t = ctx;
+  if (x->region.buf->scope == SC_SHARED) vec_push(t->a, &t->list, x->region.buf);
+}
+
+static void note_tiles(void *ctx, Stmt *s) {
+  Tiles *t = ctx;
+  st_accesses(t->a, s, note_tile, t);
+}
+
+static int64_t bytes_of(const Buffer *b) { return (buf_elems(b) * dt_bits(b->dtype) + 7) / 8; }
+
+static bool share_bytes(const Buffer *x, const Buffer *y) {
+  return buf_root(x) == buf_root(y) ||
+         (x->offset < y->offset + bytes_of(y) && y->offset < x->offset + bytes_of(x));
+}
+
+// Does nothing but what goes late touch the bytes of its tiles?
+static bool has_own_tiles(Late *l) {
+  Tiles late = {.a = l->a}, all = {.a = l->a};
+  for (int i = l->from; i < l->body->len; i++) st_walk(l->body->data[i], note_tiles, &late);
+  StmtVec kept = *l->body;
+  l->body->len = l->from;
+  st_walk(l->k->body, note_tiles, &all);
+  *l->body = kept;
+  for (int i = 0; i < late.list.len; i++)
+    for (int j = 0; j < all.list.len; j++)
+      if (share_bytes(late.list.data[i], all.list.data[j])) return false;
+  return late.list.len > 0;
+}
+
+static bool find_stores(Late *l) {
+  l->from = l->products + 1;
+  while (l->from < l->body->len && !goes_late(l->body->data[l->from])) l->from++;
+  Look look = {l, false};
+  for (int i = 0; i < l->body->len; i++)
+    st_walk(l->body->data[i], i < l->from ? look_stay : look_late, &look);
+  if (look.bad) return false;
+  for (int i = l->from; i < l->body->len; i++) {
+    LateNest nest;
+    Stmt *s = l->body->data[i];
+    bool fills = s->kind == ST_FOR || s->kind == ST_STORE;
+    if (!fills) continue;
+    if (!late_nest(l, s, &nest)) return false;
+    if (walk_touches_beside(l->a, l->k->body, nest.fills, nest.scratch)) return false;
+    l->kept += nest.count * bytes_of(nest.scratch) / 4;
+  }
+  return has_own_tiles(l);
+}
+
+typedef struct {
+  Arena *a;
+  VEC(const Buffer *) list;
+  int words;
+} Accumulators;
+
+static void add_accumulator(void *ctx, Stmt *s) {
+  Accumulators *x = ctx;
+  if (!is_op(s, OP_WGMMA)) return;
+  const Buffer *d = s->u.op.arg[op_arg(OP_WGMMA, "d")].region->buf;
+  for (int i = 0; i < x->list.len; i++)
+    if (x->list.data[i] == d) return;
+  vec_push(x->a, &x->list, d);
+  x->words += (int)(bytes_of(d) / 4);
+}
+
+bool late_find(Late *l) {
+  if (!find_tiles(l) || !find_products(l) || !find_stores(l)) return false;
+  Accumulators x = {.a = l->a};
+  st_walk(l->body->data[l->products], add_accumulator, &x);
+  l->accumulators = x.words;
+  return true;
+}
+
+/* nests */
+
+typedef struct {
+  const Buffer *scratch;
+  bool bad;
+} Fill;
+
+static void fill_access(void *ctx, const Access *x) {
+  Fill *f = ctx;
+  bool own = x->region.buf == f->scratch;
+  if (own != (x->mode != ACC_READ) || x->region.buf->scope != SC_LOCAL) f->bad = true;
+}
+
+typedef struct {
+  Arena *a;
+  Fill fill;
+} Filling;
+
+static void look_fill(void *ctx, Stmt *s) {
+  Filling *f = ctx;
+  if (s->kind == ST_OP || s->kind == ST_IF || s->kind == ST_LET) f->fill.bad = true;
+  st_accesses(f->a, s, fill_access, &f->fill);
+}
+
+static bool unrolled(const Stmt *s, int64_t *n) {
+  return s->kind == ST_FOR && s->u.loop.loop == LOOP_UNROLL && !s->u.loop.cond &&
+         ex_is(s->u.loop.min[0], 0) && ex_const(s->u.loop.extent[0], n);
+}
+
+bool late_nest(const Late *l, Stmt *s, LateNest *nest) {
+  int64_t n;
+  nest->count = 1;
+  while (unrolled(s, &n)) {
+    nest->count *= n;
+    s = s->u.loop.body;
+    if (s->kind != ST_BLOCK || !s->u.block.len) return false;
+    if (s->u.block.len == 1 && s->u.block.data[0]->kind == ST_FOR) s = s->u.block.data[0];
+  }
+  if (s->kind != ST_BLOCK) return false;
+  Stmt *last = s->u.block.data[s->u.block.len - 1];
+  if (!is_op(last, OP_STMATRIX)) return false;
+  nest->fills = s;
+  nest->scratch = last->u.op.arg[op_arg(OP_STMATRIX, "src")].region->buf;
+  Filling f = {l->a, {nest->scratch, false}};
+  for (int i = 0; i + 1 < s->u.block.len; i++) st_walk(s->u.block.data[i], look_fill, &f);
+  return !f.fill.bad && nest->scratch->scope == SC_LOCAL;
+}

@@ -1,0 +1,197 @@
+// Each warpgroup of consumers stores its own rows of a tile: no barrier of all of them, so that one
+// multiplies while another stores.
+// SPDX-License-Identifier: MIT
+#include "passes/late.h"
+
+enum { WARPGROUP = 128, BARRIERS = 16, PATTERN_ROWS = 8 };
+
+typedef struct {
+  Late *l;
+  int groups;
+  int64_t base;       // number of the first warpgroup's barrier
+  VEC(Stmt *) puts;   // stmatrix since the last store
+  VEC(Stmt *) loops;  // around the statement at hand
+  VEC(Buffer *) maps; // that the stores go through
+  bool no;
+} Groups;
+
+static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
+
+static Expr *group(const Groups *g) {
+  Arena *a = g->l->a;
+  return ex_floordiv(a, ex_var(a, g->l->k->thread), ex_index(a, WARPGROUP));
+}
+
+/* whose rows */
+
+// Does x, of all iterations of the loops from i on, lie in [lo, hi) for this thread?
+static bool lies(const Groups *g, Expr *x, const StmtVec *loops, int i, int64_t lo, int64_t hi) {
+  int64_t n, at;
+  Arena *a = g->l->a;
+  if (i == loops->len) return ex_const(x, &at) && lo <= at && at + 8 <= hi;
+  const Stmt *loop = loops->data[i];
+  if (!ex_is(loop->u.loop.min[0], 0) || !ex_const(loop->u.loop.extent[0], &n)) return false;
+  for (int64_t v = 0; v < n; v++)
+    if (!lies(g, ex_subst(a, x, loop->u.loop.var[0], ex_index(a, v)), loops, i + 1, lo, hi))
+      return false;
+  return true;
+}
+
+typedef struct {
+  Groups *g;
+  Stmt *put;
+  int64_t from, each; // elements of the tile: the first group's first, and how many a group has
+} Rows;
+
+// Does every warpgroup write its own part of the tile only?
+static bool own_rows(const Rows *r, const StmtVec *loops) {
+  Groups *g = r->g;
+  Arena *a = g->l->a;
+  const Region *dst = r->put->u.op.arg[op_arg(OP_STMATRIX, "dst")].region;
+  for (int t = 0; t < g->l->k->threads; t++) {
+    Expr *x = ex_subst(a, dst->min[0], g->l->k->thread, ex_index(a, t));
+    int64_t lo = r->from + t / WARPGROUP * r->each;
+    if (!lies(g, x, loops, 0, lo, lo + r->each)) return false;
+  }
+  return true;
+}
+
+static void note_put(Groups *g, Stmt *s, const Region *src, int64_t from, int64_t each) {
+  StmtVec loops = {0};
+  while (s->kind == ST_FOR) {
+    vec_push(g->l->a, &loops, s);
+    s = s->u.loop.body;
+    s = s->u.block.data[s->u.block.len - 1];
+  }
+  Rows r = {g, s, from, each};
+  const Region *dst = s->u.op.arg[op_arg(OP_STMATRIX, "dst")].region;
+  if (dst->buf != src->buf || !own_rows(&r, &loops)) g->no = true;
+}
+
+static void look_store(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  if (!is_op(s, OP_TMA_STORE)) return;
+  const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  const TensorMap *m = dst->buf->map;
+  int64_t from, count;
+  if (dst->n != 2 || m->box[0] % (PATTERN_ROWS * g->groups) || m->step[0] != 1 ||
+      !ex_const(src->min[0], &from) || !ex_const(src->extent[0], &count)) {
+    g->no = true;
+    return;
+  }
+  for (int i = 0; i < g->puts.len && !g->no; i++)
+    note_put(g, g->puts.data[i], src, from, count / g->groups);
+  vec_push(g->l->a, &g->maps, dst->buf);
+}
+
+/* what else there is */
+
+static void look_condition(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  Arena *a = g->l->a;
+  if (s->kind != ST_IF) return;
+  Expr *first = ex_bin(a, BIN_EQ, ex_var(a, g->l->k->thread), ex_index(a, 0));
+  if (s->u.branch.no || !ex_equal(s->u.branch.cond, first)) g->no = true;
+}
+
+static void number_barriers(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  int64_t id;
+  if (!is_op(s, OP_BAR_SYNC) && !is_op(s, OP_BAR_ARRIVE)) return;
+  Expr *x = s->u.op.arg[0].expr;
+  if (x->kind == EX_CAST) x = x->u.cast;
+  if (!ex_const(x, &id)) g->no = true;
+  else if (id >= g->base) g->base = id + 1;
+}
+
+typedef struct {
+  const Groups *g;
+  int uses; // of maps, by what is no prefetch
+} Uses;
+
+static bool has_map(const Groups *g, const Buffer *b) {
+  for (int i = 0; i < g->maps.len; i++)
+    if (g->maps.data[i] == b) return true;
+  return false;
+}
+
+static void count_uses(void *ctx, Stmt *s) {
+  Uses *u = ctx;
+  if (s->kind != ST_OP || is_op(s, OP_TMA_PREFETCH)) return;
+  const OpInfo *info = op_info(s->u.op.op);
+  for (int i = 0; i < info->nargs; i++) {
+    const Region *r = arg_is_region(info->arg[i].kind) ? s->u.op.arg[i].region : NULL;
+    u->uses += r && has_map(u->g, r->buf);
+  }
+}
+
+static bool may(Groups *g) {
+  Late *l = g->l;
+  for (int i = l->from; i < l->body->len && !g->no; i++) {
+    Stmt *s = l->body->data[i];
+    st_walk(s, look_condition, g);
+    if (s->kind == ST_FOR) vec_push(l->a, &g->puts, s);
+    int stores = g->maps.len;
+    st_walk(s, look_store, g);
+    if (g->maps.len > stores) g->puts.len = 0;
+  }
+  st_walk(l->k->body, number_barriers, g);
+  Uses u = {g, 0};
+  st_walk(l->k->body, count_uses, &u);
+  return !g->no && g->maps.len && u.uses == g->maps.len && g->base + g->groups <= BARRIERS;
+}
+
+/* rewriting */
+
+static Expr *first_of_group(const Groups *g) {
+  Arena *a = g->l->a;
+  Expr *member = ex_floormod(a, ex_var(a, g->l->k->thread), ex_index(a, WARPGROUP));
+  return ex_bin(a, BIN_EQ, member, ex_index(a, 0));
+}
+
+static void narrow(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  Arena *a = g->l->a;
+  if (s->kind == ST_IF) s->u.branch.cond = first_of_group(g);
+  if (s->kind != ST_OP) return;
+  walk_own(a, s);
+  if (is_op(s, OP_BAR_SYNC)) {
+    Expr *id = ex_add(a, ex_index(a, g->base), group(g));
+    s->u.op.arg[0].expr = ex_cast(a, DT_I32, id);
+    s->u.op.arg[1].i = WARPGROUP;
+  }
+  if (!is_op(s, OP_TMA_STORE)) return;
+  Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  Expr *n = ex_index(a, g->groups);
+  src->extent[0] = ex_floordiv(a, src->extent[0], n);
+  src->min[0] = ex_add(a, src->min[0], ex_mul(a, group(g), src->extent[0]));
+  dst->extent[0] = ex_floordiv(a, dst->extent[0], n);
+  dst->min[0] = ex_add(a, dst->min[0], ex_mul(a, group(g), dst->extent[0]));
+}
+
+static void narrow_prefetch(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  if (!is_op(s, OP_TMA_PREFETCH) || !has_map(g, s->u.op.arg[0].region->buf)) return;
+  walk_own(g->l->a, s);
+  Region *r = s->u.op.arg[0].region;
+  r->extent[0] = ex_floordiv(g->l->a, r->extent[0], ex_index(g->l->a, g->groups));
+}
+
+static void narrow_wait(void *ctx, Stmt *s) {
+  Groups *g = ctx;
+  if (s->kind == ST_IF && st_has_op(s, OP_BULK_WAIT)) s->u.branch.cond = first_of_group(g);
+}
+
+void late_groups(Late *l) {
+  Groups g = {.l = l, .groups = l->k->threads / WARPGROUP, .base = 1};
+  if (g.groups < 2 || l->k->threads % WARPGROUP || !may(&g)) return;
+  for (int i = l->from; i < l->body->len; i++) st_walk(l->body->data[i], narrow, &g);
+  for (int i = l->at + 1; i < l->around->u.block.len; i++)
+    st_walk(l->around->u.block.data[i], narrow_wait, &g);
+  st_walk(l->k->body, narrow_prefetch, &g);
+  for (int i = 0; i < g.maps.len; i++) {
+    bool again = false;
+    for (int j = 0; j < i; j++) again = again || g.maps.data[j] == g.maps.data[i];
+    if (!again) g.maps.data[i]->map->box[0] /= g.groups;
+  }
+}
