@@ -2,10 +2,11 @@
 // that it is stored in, and goes out part by part beside the next tile's products.
 //   for round { lets; for k { issue; wait }; E0; E1; ... }
 // where each E ends with a TMA store, becomes
-//   for round { lets; for k { issue; if round != 0 { if k == 0 E0'; if k == 1 E1'; ... }; wait }
-//               keep the tile; keep what lets E uses }
+//   for round { lets; issue 0; if round != 0 { E0' }; wait; issue 1; if round != 0 { E1' }; wait;
+//               ...; for the other k { issue; wait }; keep the tile; keep what lets E uses }
 //   E0'; E1'; ...
-// E' stores what was kept. Consumers meet at E's barriers in the same order as before.
+// E' stores what was kept. Consumers meet at E's barriers in the same order as before. The first
+// iterations are peeled: with the conditions in the loop it took 1 % longer on an H200.
 // SPDX-License-Identifier: MIT
 #include "passes/late.h"
 
@@ -140,12 +141,10 @@ static void keep_at(void *ctx, Stmt *s) {
   }
 }
 
-// The parts with the variables of the tile before, each in its iteration of the products' loop; or
-// one after the other.
-static Stmt *placed(const Parts *p, const Var *k) {
-  Late *l = p->l;
-  Arena *a = l->a;
-  Span span = l->tiles->span;
+// Parts [from, to) with the variables of the tile before.
+static Stmt *placed(const Parts *p, int64_t from, int64_t to) {
+  Arena *a = p->l->a;
+  Span span = p->l->tiles->span;
   Stmt *out = st_block(a, span);
   Subst s = {.arena = a};
   Expr *zero = num(p, 0);
@@ -157,13 +156,27 @@ static Stmt *placed(const Parts *p, const Var *k) {
     st_add(a, out, st_assume(a, known, span));
     subst_add(&s, p->var.data[i], ex_var(a, v));
   }
-  for (int i = 0; i < p->parts.len; i++) {
+  for (int64_t i = from; i < to; i++) {
     Stmt *part = walk_clone(a, p->parts.data[i], NULL);
-    int64_t when = l->trips < p->parts.len ? i * l->trips / p->parts.len : i;
     subst_stmt(&s, part);
-    if (k)
-      part = st_if(a, ex_bin(a, BIN_EQ, ex_var(a, (Var *)k), num(p, when)), part, NULL, span);
     st_add(a, out, part);
+  }
+  return out;
+}
+
+// Iteration i of the n that have parts beside them.
+static Stmt *iteration(const Parts *p, Stmt *loop, int64_t i, int64_t n) {
+  Late *l = p->l;
+  Arena *a = l->a;
+  Stmt *out = st_block(a, loop->span), *body = walk_clone(a, loop->u.loop.body, NULL);
+  Subst s = {.arena = a};
+  subst_add(&s, loop->u.loop.var[0], num(p, i));
+  subst_stmt(&s, body);
+  Expr *later = ex_bin(a, BIN_NE, ex_var(a, l->tiles->u.loop.var[0]), num(p, 0));
+  Stmt *parts = placed(p, i * p->parts.len / n, (i + 1) * p->parts.len / n);
+  for (int at = 0; at < body->u.block.len; at++) {
+    if (at == l->hook) st_add(a, out, st_if(a, later, parts, NULL, loop->span));
+    vec_push(a, &out->u.block, body->u.block.data[at]);
   }
   return out;
 }
@@ -172,23 +185,19 @@ static void rewrite(Parts *p) {
   Late *l = p->l;
   Arena *a = l->a;
   Span span = l->tiles->span;
-  Stmt *loop = l->body->data[l->products];
-  Expr *later = ex_bin(a, BIN_NE, ex_var(a, l->tiles->u.loop.var[0]), num(p, 0));
+  Stmt *loop = l->body->data[l->products], *out = st_block(a, span), *all = st_block(a, span);
+  int64_t n = l->trips < p->parts.len ? l->trips : p->parts.len;
+  for (int i = 0; i < l->products; i++) st_add(a, out, l->body->data[i]);
+  for (int64_t i = 0; i < n; i++) st_add(a, out, iteration(p, loop, i, n));
+  loop->u.loop.min[0] = num(p, n);
+  loop->u.loop.extent[0] = num(p, l->trips - n);
+  for (int i = l->products; i < l->from; i++) st_add(a, out, l->body->data[i]);
+  st_add(a, out, p->keep);
+  *l->body = out->u.block;
   Expr *some = ex_lt(a, num(p, 0), l->tiles->u.loop.extent[0]);
-  Stmt *beside = st_if(a, later, placed(p, loop->u.loop.var[0]), NULL, span);
-  Stmt *after = st_if(a, some, placed(p, NULL), NULL, span);
-  Stmt *out = st_block(a, span);
-  for (int i = 0; i < loop->u.loop.body->u.block.len; i++) {
-    if (i == l->hook) st_add(a, out, beside);
-    st_add(a, out, loop->u.loop.body->u.block.data[i]);
-  }
-  loop->u.loop.body = out;
-  l->body->len = l->from;
-  for (int i = 0; i < p->keep->u.block.len; i++) vec_push(a, l->body, p->keep->u.block.data[i]);
-  Stmt *all = st_block(a, span);
   for (int i = 0; i < l->around->u.block.len; i++) {
     st_add(a, all, l->around->u.block.data[i]);
-    if (i == l->at) st_add(a, all, after);
+    if (i == l->at) st_add(a, all, st_if(a, some, placed(p, 0, p->parts.len), NULL, span));
   }
   l->around->u.block = all->u.block;
 }
@@ -218,8 +227,9 @@ static void late_kernel(const Program *program, Kernel *k, PassCtx *c) {
     k->buffers.len = buffers;
     return;
   }
+  Span at = l.body->data[l.products]->span;
   rewrite(&p);
-  diag_remark(c->diags, l.body->data[l.products]->span, "late",
+  diag_remark(c->diags, at, "late",
               "a tile's stores, %d, run beside the next tile's products, from %lld registers",
               p.parts.len, (long long)l.kept);
 }

@@ -13,14 +13,12 @@ typedef struct {
   VEC(Stmt *) loops;  // around the statement at hand
   VEC(Buffer *) maps; // that the stores go through
   bool no;
+  Var *group, *member; // a thread's warpgroup, and its number there
 } Groups;
 
 static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
 
-static Expr *group(const Groups *g) {
-  Arena *a = g->l->a;
-  return ex_floordiv(a, ex_var(a, g->l->k->thread), ex_index(a, WARPGROUP));
-}
+static Expr *group(const Groups *g) { return ex_var(g->l->a, g->group); }
 
 /* whose rows */
 
@@ -145,8 +143,24 @@ static bool may(Groups *g) {
 
 static Expr *first_of_group(const Groups *g) {
   Arena *a = g->l->a;
-  Expr *member = ex_floormod(a, ex_var(a, g->l->k->thread), ex_index(a, WARPGROUP));
-  return ex_bin(a, BIN_EQ, member, ex_index(a, 0));
+  return ex_bin(a, BIN_EQ, ex_var(a, g->member), ex_index(a, 0));
+}
+
+// Named once, at the head of the consumers' program: where the expressions stand in the loop
+// instead, ptxas takes its warps for diverged and keeps descriptors in vector registers.
+static void name_groups(Groups *g) {
+  Late *l = g->l;
+  Arena *a = l->a;
+  Span span = l->tiles->span;
+  Expr *thread = ex_var(a, l->k->thread), *size = ex_index(a, WARPGROUP);
+  Stmt *out = st_block(a, span);
+  g->group = var_new(a, "group", DT_INDEX, VAR_LET, span);
+  g->member = var_new(a, "member", DT_INDEX, VAR_LET, span);
+  st_add(a, out, st_let(a, g->group, ex_floordiv(a, thread, size), span));
+  st_add(a, out, st_let(a, g->member, ex_floormod(a, thread, size), span));
+  for (int i = 0; i < l->around->u.block.len; i++) st_add(a, out, l->around->u.block.data[i]);
+  l->at = out->u.block.len - l->around->u.block.len + l->at;
+  l->around->u.block = out->u.block;
 }
 
 static void narrow(void *ctx, Stmt *s) {
@@ -185,6 +199,7 @@ static void narrow_wait(void *ctx, Stmt *s) {
 void late_groups(Late *l) {
   Groups g = {.l = l, .groups = l->k->threads / WARPGROUP, .base = 1};
   if (g.groups < 2 || l->k->threads % WARPGROUP || !may(&g)) return;
+  name_groups(&g);
   for (int i = l->from; i < l->body->len; i++) st_walk(l->body->data[i], narrow, &g);
   for (int i = l->at + 1; i < l->around->u.block.len; i++)
     st_walk(l->around->u.block.data[i], narrow_wait, &g);
