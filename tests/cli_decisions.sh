@@ -92,7 +92,9 @@ case_raster() { # panels: the program's, one's own, none
   same "$(panels -fraster=7 --arch sm_90a -fcluster=2 -p M=4096,N=4096)" "panels of 7 blocks"
 }
 case_stream_stores() { # stores of what the L2 cache cannot keep, and is not read, leave it first
-  first() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -cE 'tma_store_.*tlc_evict_first' "$D/x.cu"; }
+  first() {
+    "$TLC" --arch=sm_90a -fno-late-stores "$@" -o "$D/x.cu" && grep -cE 'tma_store_.*tlc_evict_first' "$D/x.cu"
+  }
   same "$(first samples/gemm_nt.tl -p M=4096,N=4096)" 4
   same "$(first samples/gemm_nt.tl -p M=3072,N=4096)" 0 # 24 of 50 MiB
   same "$(first samples/gemm_nt.tl -p M=3072,N=4096 -fstream-stores)" 4
