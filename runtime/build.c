@@ -138,27 +138,51 @@ static CacheKey key_of(Arena *a, const RtBuild *b, char *const *argv) {
 
 /* A build in two steps, and in one */
 
+// The text in a new folder beside the entries of `root`.
+static bool draft(Arena *a, const RtBuild *b, const char *root, const char *in, RtPlan *p,
+                  Buf *err) {
+  p->root = root;
+  p->folder = cache_draft(a, root, err);
+  if (!p->folder) return false;
+  const char *source = arena_printf(a, "%s/%s", p->folder, in);
+  if (file_write(source, b->text, b->len) == 0) return true;
+  buf_printf(err, "cannot write %s: %s", source, strerror(errno));
+  cache_discard(p->folder);
+  return false;
+}
+
+// Looks into the cache's folder and the spare one, then makes a draft in the first that takes it.
+static RtStatus plan_in(Arena *a, const RtBuild *b, const char *in, CacheKey key, RtPlan *p,
+                        Buf *err) {
+  const char *root[2];
+  bool unsafe[2] = {false}, ok = false;
+  Buf why = {0};
+  for (int i = 0; i < 2 && !p->path && !unsafe[0]; i++) {
+    root[i] = cache_root(a, i > 0, &unsafe[i], i ? &why : err);
+    p->path = root[i] ? cache_find(a, root[i], key, p->out) : NULL;
+    p->root = root[i];
+  }
+  if (!unsafe[0]) ok = p->path || (root[0] && draft(a, b, root[0], in, p, err));
+  if (!ok && !unsafe[0] && root[1] && draft(a, b, root[1], in, p, &why)) {
+    p->aside = arena_str(a, buf_str(err));
+    ok = true;
+  }
+  if (ok) err->len = 0;
+  buf_free(&why);
+  return ok ? RT_OK : RT_FAILED;
+}
+
 RtStatus rt_build_plan(Arena *a, const RtBuild *b, RtPlan *p, Buf *err) {
   const char *nvcc = rt_nvcc(a, err), *name = b->name ? b->name : "kernel";
   *p = (RtPlan){0};
   if (!nvcc) return RT_MISSING;
-  p->root = cache_root(a, err);
-  if (!p->root) return RT_FAILED;
   const char *in = arena_printf(a, "%s.cu", name);
   p->out = arena_printf(a, "%s.%s", name, suffixes[b->kind]);
   p->argv = command(a, b, nvcc, in, p->out);
   CacheKey key = key_of(a, b, p->argv);
   p->key[0] = key.hi;
   p->key[1] = key.lo;
-  p->path = cache_find(a, p->root, key, p->out);
-  if (p->path) return RT_OK;
-  p->folder = cache_draft(a, p->root, err);
-  if (!p->folder) return RT_FAILED;
-  const char *source = arena_printf(a, "%s/%s", p->folder, in);
-  if (file_write(source, b->text, b->len) == 0) return RT_OK;
-  buf_printf(err, "cannot write %s: %s", source, strerror(errno));
-  cache_discard(p->folder);
-  return RT_FAILED;
+  return plan_in(a, b, in, key, p, err);
 }
 
 RtStatus rt_build_done(Arena *a, RtPlan *p, bool good, Buf *err) {

@@ -1,4 +1,5 @@
-// The cache of compiled kernels: $XDG_CACHE_HOME/tlc, ~/.cache/tlc, else a private folder in /tmp.
+// The cache of compiled kernels: $XDG_CACHE_HOME/tlc, ~/.cache/tlc, else a private folder in
+// $TMPDIR or /tmp.
 // SPDX-License-Identifier: MIT
 #include "private.h"
 
@@ -29,13 +30,16 @@ static bool is_private(const char *path) {
          !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-const char *cache_root(Arena *a, Buf *err) {
+const char *cache_root(Arena *a, bool spare, bool *unsafe, Buf *err) {
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *tmp = getenv("TMPDIR");
   char *path;
-  if (xdg && xdg[0] == '/') path = arena_printf(a, "%s/tlc", xdg);
-  else if (home && home[0] == '/') path = arena_printf(a, "%s/.cache/tlc", home);
-  else path = arena_printf(a, "/tmp/tlc-%ld", (long)geteuid());
-  if (make_folders(path) && is_private(path)) return path;
+  if (!spare && xdg && xdg[0] == '/') path = arena_printf(a, "%s/tlc", xdg);
+  else if (!spare && home && home[0] == '/') path = arena_printf(a, "%s/.cache/tlc", home);
+  else path = arena_printf(a, "%s/tlc-%ld", tmp && tmp[0] == '/' ? tmp : "/tmp", (long)geteuid());
+  bool there = make_folders(path);
+  *unsafe = there && !is_private(path);
+  if (there && !*unsafe) return path;
   buf_printf(err,
              "cannot use the cache folder %s: it must be a folder that only you can write to; "
              "set XDG_CACHE_HOME to a place for it",

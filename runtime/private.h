@@ -12,8 +12,9 @@ typedef struct {
   uint64_t hi, lo;
 } CacheKey;
 
-// Folder of the cache, made if need be; NULL with a sentence in err.
-const char *cache_root(Arena *a, Buf *err);
+// Folder of the cache, made if need be; NULL with a sentence in err: it cannot be made, or is
+// `unsafe`, others' too. spare: the one in $TMPDIR, for where the other cannot be written.
+const char *cache_root(Arena *a, bool spare, bool *unsafe, Buf *err);
 // Path of `file` in the entry, or NULL when there is none. Marks the entry as used.
 const char *cache_find(Arena *a, const char *root, CacheKey key, const char *file);
 // A new private folder beside the entries, to be published or discarded.

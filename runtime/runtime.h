@@ -116,6 +116,7 @@ typedef struct {
   char **argv;        // else to be run, NULL-terminated, argv[0] a path ...
   const char *folder; // ... in this folder
   const char *root, *out;
+  const char *aside; // why this is in $TMPDIR or /tmp; NULL: it is in the cache's folder
   uint64_t key[2];
 } RtPlan;
 

@@ -144,6 +144,32 @@ case_cache_broken() {
   has "$D/err" 'goes on without its cache'
   has "$D/out" '8 tried now, 0 from the cache'
 }
+case_cache_fixed() { # read-only: what is known counts, what is built goes elsewhere; a full disk
+  if [ -z "${INSIDE-}" ]; then
+    unshare -rm mount -t tmpfs none "$D" 2> /dev/null || { echo "no name spaces"; exit 77; }
+    INSIDE=1 unshare -rm bash "$0" run cache_fixed
+    exit
+  fi
+  trap 'umount "$D/cache" 2> /dev/null; rm -rf "$D"' EXIT
+  export TMPDIR=$D/tmp
+  mkdir "$D/tmp" "$D/cache" && mount -t tmpfs -o size=20m none "$D/cache" || fail "no mount"
+  tune || fail "$(cat "$D/err")"
+  mount -o remount,ro "$D/cache"
+  tune -p K=2048 || fail "$(cat "$D/err")"
+  has "$D/err" 'the tuning cache .*/cache/tlc/tune.db is read, and not written to: '
+  has "$D/out" '0 tried now, 8 from the cache'
+  tune -p K=1024 --seed 2 || fail "$(cat "$D/err")"
+  has "$D/out" '8 tried now, 0 from the cache; 0 failed'
+  times "$D/err" "^tlc: what nvcc makes goes to $D/tmp/tlc-0: cannot " 1
+  mount -o remount,rw "$D/cache" && rm -r "$D/cache/tlc" "$D/tmp/tlc-0" && mount -o remount,ro "$D/cache"
+  tune || fail "$(cat "$D/err")"
+  has "$D/err" 'goes on without its cache .*: unable to open'
+  has "$D/out" '8 tried now, 0 from the cache; 0 failed'
+  umount "$D/cache" && mount -t tmpfs -o size=64k none "$D/cache" || fail "no mount"
+  tune || fail "$(cat "$D/err")"
+  has "$D/err" 'goes on without its cache .*: database or disk is full'
+  has "$D/out" '8 tried now, 0 from the cache; 0 failed'
+}
 case_interrupted() { # Ctrl-C: what is known is kept, nothing is left behind
   export FAKE_SLEEP=0.4
   "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 2 > "$D/out" 2> "$D/err" &
@@ -185,6 +211,7 @@ case_two_tuners() { # on one database and one GPU
   has "$D/both" 'another tlc has the GPU .*: waiting'
   has "$D/out" '^Best latency \(ms\): 0\.3048'
   has "$D/out2" '^Best latency \(ms\): 0\.3048'
+  times "$D/log" '^try' 8 # what one has found out the other does not try
   tune; has "$D/out" '0 tried now, 8 from the cache'
 }
 case_sweep() {

@@ -21,6 +21,7 @@ struct TnDb {
   TnDbOptions o;
   const char *path;
   sqlite3 *sql; // NULL: goes on without
+  bool fixed;   // it cannot be written
   sqlite3_stmt *get, *put, *touch;
 };
 
@@ -120,6 +121,33 @@ static int try_open(TnDb *d) {
   return code == SQLITE_OK ? prepare_all(d) : code;
 }
 
+// As "file:PATH?..." takes it.
+static const char *uri_of(TnDb *d, const char *query) {
+  Buf b = {0};
+  buf_puts(&b, "file:");
+  for (const char *s = d->path; *s; s++) {
+    if (strchr("%?#", *s)) buf_printf(&b, "%%%02x", (unsigned char)*s);
+    else buf_putc(&b, *s);
+  }
+  buf_puts(&b, query);
+  const char *uri = arena_str(d->arena, buf_str(&b));
+  buf_free(&b);
+  return uri;
+}
+
+// Where it cannot be written: what was known can be read, unless another has not finished writing.
+static bool try_fixed(TnDb *d) {
+  struct stat st;
+  int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_URI;
+  if (stat(arena_printf(d->arena, "%s-wal", d->path), &st) == 0 && st.st_size > 0) return false;
+  shut(d);
+  int code = sqlite3_open_v2(uri_of(d, "?immutable=1"), &d->sql, flags, NULL);
+  if (code == SQLITE_OK) code = check_pages(d->sql);
+  if (code == SQLITE_OK) code = prepare_all(d);
+  d->fixed = code == SQLITE_OK;
+  return d->fixed;
+}
+
 // Renames the damaged file, unless another tuner was faster, and opens a new one.
 static int set_aside(TnDb *d) {
   const char *lock = arena_printf(d->arena, "%s.lock", d->path), *to = NULL;
@@ -149,7 +177,10 @@ static void reopen(TnDb *d) {
   }
   if (code == SQLITE_OK) return;
   const char *why = d->sql ? sqlite3_errmsg(d->sql) : sqlite3_errstr(code);
-  go_without(d, why);
+  why = arena_str(d->arena, why);
+  if (!try_fixed(d)) go_without(d, why);
+  else
+    fprintf(d->o.say, "tlc: the tuning cache %s is read, and not written to: %s\n", d->path, why);
 }
 
 TnDb *tn_db_open(const TnDbOptions *o) {
@@ -177,6 +208,8 @@ void tn_db_close(TnDb *d) {
 
 bool tn_db_works(const TnDb *d) { return d && d->sql; }
 
+bool tn_db_keeps(const TnDb *d) { return tn_db_works(d) && !d->fixed; }
+
 /* ------------------------------------------------------------------ use */
 
 // After a failed step: a damaged file is set aside, anything else ends the use of the cache.
@@ -203,7 +236,7 @@ bool tn_db_get(TnDb *d, const TnHash *key, Buf *out) {
     used = sqlite3_column_int64(d->get, 1);
   }
   sqlite3_reset(d->get);
-  if (code == SQLITE_ROW && used + USED_STEP <= now) mark_used(d, key, now);
+  if (code == SQLITE_ROW && used + USED_STEP <= now && !d->fixed) mark_used(d, key, now);
   if (code != SQLITE_ROW && code != SQLITE_DONE) trouble(d, code);
   return code == SQLITE_ROW;
 }
@@ -235,7 +268,7 @@ static void keep_limit(TnDb *d) {
 }
 
 void tn_db_put(TnDb *d, const TnHash *key, const char *value, size_t n) {
-  for (int attempt = 0; attempt < 2 && tn_db_works(d); attempt++) {
+  for (int attempt = 0; attempt < 2 && tn_db_keeps(d); attempt++) {
     sqlite3_bind_blob(d->put, 1, key->bytes, sizeof key->bytes, SQLITE_STATIC);
     sqlite3_bind_blob(d->put, 2, value, (int)n, SQLITE_STATIC);
     sqlite3_bind_int64(d->put, 3, d->o.now());

@@ -40,6 +40,7 @@ typedef struct TnDb TnDb;
 TnDb *tn_db_open(const TnDbOptions *o);
 void tn_db_close(TnDb *d);
 bool tn_db_works(const TnDb *d);
+bool tn_db_keeps(const TnDb *d); // what is put is there the next time
 // The value of a key appended to `out`. NULL fine for d: never found.
 bool tn_db_get(TnDb *d, const TnHash *key, Buf *out);
 // Stored for good when it returns, whatever then happens to this process.

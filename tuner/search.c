@@ -56,11 +56,21 @@ static RtStatus plan(TnSearch *s, TnItem *i, Buf *why) {
   return r;
 }
 
+// Has another tuner found it out meanwhile?
+static bool recall_again(TnSearch *s, TnItem *i) {
+  TnItem old = *i;
+  if (!s->rival || i->c->state == TN_MEASURED) return false;
+  if (tn_recall(s, i)) return true;
+  *i = old;
+  return false;
+}
+
 // Its library is there.
-static void made(TnItem *i) {
+static void made(TnSearch *s, TnItem *i) {
   i->lib = i->plan.path;
   i->phase = TN_READY;
   if (i->shared) i->shared->lib = i->lib;
+  recall_again(s, i);
 }
 
 bool tn_build_one(TnSearch *s, TnItem *i) {
@@ -75,9 +85,12 @@ bool tn_build_one(TnSearch *s, TnItem *i) {
   else if (r != RT_OK) decide_text(s, i, "build", arena_str(s->space->arena, buf_str(&why)), false);
   buf_free(&why);
   if (r != RT_OK) return false;
+  if (i->plan.aside && !s->w->aside)
+    fprintf(stderr, "tlc: what nvcc makes goes to %s: %s\n", i->plan.root, i->plan.aside);
+  s->w->aside |= i->plan.aside != NULL;
   i->phase = TN_BUILDING;
-  if (i->plan.path) made(i);
-  if (i->lib) return true;
+  if (i->plan.path) made(s, i);
+  if (i->phase != TN_BUILDING) return true;
   TnCommand c = {.argv = i->plan.argv,
                  .folder = i->plan.folder,
                  .timeout = tn_limit(s),
@@ -103,7 +116,7 @@ static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
   s->found->builds++;
   if (rt_build_done(a, &i->plan, good, &why) == RT_OK) {
     tn_read_ptxas(buf_str(&r->said), &i->c->as);
-    made(i);
+    made(s, i);
     return;
   }
   if (!good) {
@@ -182,13 +195,24 @@ bool tn_take_gpu(TnSearch *s) {
   return taken;
 }
 
+// False: the GPU was another's, and the candidate that was to run may be known by now.
+static bool take_gpu(TnSearch *s) {
+  bool waited = s->waits;
+  if (!tn_take_gpu(s)) return false;
+  if (!waited) return true;
+  s->rival = true;
+  for (int k = 0; k < s->n; k++)
+    if (s->items[k].phase == TN_WAITING || s->items[k].phase == TN_READY)
+      recall_again(s, &s->items[k]);
+  return false;
+}
+
 static void start_run(TnSearch *s) {
   if (s->running) return;
   TnItem *next = NULL;
   for (int k = 0; k < s->n && !next; k++)
     if (s->items[k].phase == TN_READY) next = &s->items[k];
-  if (!next) return;
-  if (!tn_take_gpu(s)) return;
+  if (!next || !take_gpu(s)) return;
   if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
     s->trouble = "the runner does not start again";
     return;
@@ -360,7 +384,7 @@ int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
   out->seconds = clock_seconds() - s.begin;
   if (tn_interrupted) {
     fprintf(stderr, "tlc: interrupted: %d of %d candidates are known%s\n", s.done, s.n,
-            tn_db_works(w->db) ? "; the same command goes on from there" : "");
+            tn_db_keeps(w->db) ? "; the same command goes on from there" : "");
     return 128 + tn_interrupted;
   }
   if (s.trouble) fprintf(stderr, "tlc: %s\n", s.trouble);

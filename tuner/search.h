@@ -23,6 +23,7 @@ typedef struct {
   const char *gpu, *arch; // "NVIDIA H200", "sm_90a"
   int sm, driver;
   const char *nvcc; // its last line of --version
+  bool aside;       // it was said that the cache's folder takes no builds
 } TnWorkshop;
 
 // Opens cache, pool and runner. An exit status, after a message where it is not 0.
@@ -82,6 +83,7 @@ typedef struct {
   double sent, deadline;
   double best_us; // what the best takes at most; 0: none yet
   bool waits;     // for the lock, and has said so
+  bool rival;     // it has waited: another tuner may have kept results
   double begin, last_line, shown_us;
   int drawn;           // lines of the table that is on the terminal
   const char *trouble; // ends the search: this machine lacks something
