@@ -239,7 +239,7 @@ case_sweep_dynamic() { # a size known at run time only: each configuration is bu
 }
 shares() { # the target, then options: four configurations at three sizes
   "$TLC" --tune --arch "$1" samples/gemm_nt.tl -p M=512,N=512 --space block_M=64,128 --space block_N=64,128 \
-    --sweep K=2048,4096,8192 --finalists 1 -j 2 "${@:2}" > "$D/out" 2> "$D/err"
+    --sweep K=8192,16384,32768 --finalists 1 -j 2 "${@:2}" > "$D/out" 2> "$D/err"
 }
 case_sweep_shares() { # one build of a configuration for all sizes; the winners are built as they will be written
   shares sm_90a || fail "$(cat "$D/err")"
@@ -248,10 +248,10 @@ case_sweep_shares() { # one build of a configuration for all sizes; the winners 
   times "$D/log" '^try' 12
   shares sm_90a; has "$D/out" '^nvcc built 0 for 12 candidates: 12 of these' # known
   times "$D/log" '^try' 12
-  "$TLC" --tune --arch sm_90a samples/gemm_nt.tl -p M=512,N=512,K=4096 --space block_M=64,128 \
+  "$TLC" --tune --arch sm_90a samples/gemm_nt.tl -p M=512,N=512,K=16384 --space block_M=64,128 \
     --space block_N=64,128 -j 2 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
   has "$D/out" '4 tried now, 0 from the cache' # as they are written
-  shares sm_90a --no-cache --sweep K=512,2048,4096,8192 # a short loop is unrolled: near the best it is built alone
+  shares sm_90a --no-cache --sweep K=512,8192,16384,32768 # a short loop is unrolled: near the best it is built alone
   has "$D/out" '^nvcc built 4 for 16 candidates: 12 of these shared'
   shares sm_90a --finalists 4 --no-cache; has "$D/out" 'for 12 candidates: 0 of these' # it would save nothing
 }
