@@ -149,7 +149,16 @@ static void bind_positional(Ev *ev, Call *c) {
   if (!c->rest) c->rest = v_seq(ev, V_LIST, 0).seq;
 }
 
+static void check_slots(const Builtin *fn) {
+  const char *sig = fn->signature;
+  Slot slot;
+  int n = 0;
+  while (next_slot(&sig, &slot)) n += !slot.star;
+  if (n > CALL_MAX) die("%s has more than %d parameters", fn->name, CALL_MAX);
+}
+
 bool ev_bind(Ev *ev, Call *c) {
+  check_slots(c->fn);
   for (int i = 0; i < CALL_MAX; i++) {
     c->arg[i] = (Val){.kind = V_UNSET};
     c->at[i] = c->span;
@@ -171,7 +180,6 @@ bool ev_bind(Ev *ev, Call *c) {
   Slot slot;
   for (int i = 0; next_slot(&sig, &slot);) {
     if (slot.star) continue;
-    if (i == CALL_MAX) die("%s has more than %d parameters", c->fn->name, CALL_MAX);
     if (!slot.optional && c->arg[i].kind == V_UNSET)
       ev_fail(ev, DIAG_ARG_MISSING, c->span, full_name(ev, c->fn), slot.name,
               slot_list(ev, c->fn->signature));

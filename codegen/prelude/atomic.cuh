@@ -1,4 +1,5 @@
 // Relaxed atomic updates of memory that other threads see.
+// "@like NAME OLD=NEW" is a copy of the section NAME (tools/prelude.awk).
 // SPDX-License-Identifier: 0BSD
 
 // *p = f(*p) for types of 1, 2 and 4 bytes, by compare and swap of the 32-bit word around it.
@@ -43,70 +44,39 @@ static __device__ __forceinline__ void tlc_atomic_add(__half *p, __half v) {
   atomicAdd(p, v);
 }
 
-// @helper atomic_add_bf16
-static __device__ __forceinline__ void tlc_atomic_add(__nv_bfloat16 *p, __nv_bfloat16 v) {
-  atomicAdd(p, v);
-}
-
-// @helper atomic_add_f32
-static __device__ __forceinline__ void tlc_atomic_add(float *p, float v) {
-  atomicAdd(p, v);
-}
-
-// @helper atomic_add_f64
-static __device__ __forceinline__ void tlc_atomic_add(double *p, double v) {
-  atomicAdd(p, v);
-}
+// @like atomic_add_f16 f16=bf16 __half=__nv_bfloat16
+// @like atomic_add_f16 f16=f32 __half=float
+// @like atomic_add_f32 f32=f64 float=double
 
 // @helper atomic_add_i32
 static __device__ __forceinline__ void tlc_atomic_add(int32_t *p, int32_t v) {
   atomicAdd(p, v);
 }
 
-// @helper atomic_add_u32
-static __device__ __forceinline__ void tlc_atomic_add(uint32_t *p, uint32_t v) {
-  atomicAdd(p, v);
-}
+// @like atomic_add_i32 i32=u32 int32_t=uint32_t
 
 // @helper atomic_add_i64
 static __device__ __forceinline__ void tlc_atomic_add(int64_t *p, int64_t v) {
   atomicAdd(reinterpret_cast<unsigned long long *>(p), static_cast<unsigned long long>(v));
 }
 
-// @helper atomic_add_u64
-static __device__ __forceinline__ void tlc_atomic_add(uint64_t *p, uint64_t v) {
-  atomicAdd(reinterpret_cast<unsigned long long *>(p), static_cast<unsigned long long>(v));
-}
+// @like atomic_add_i64 i64=u64 int64_t=uint64_t
 
 // @helper atomic_add_i8 needs atomic_word
 static __device__ __forceinline__ void tlc_atomic_add(int8_t *p, int8_t v) {
   tlc_atomic_update(p, [v](int8_t x) { return static_cast<int8_t>(x + v); });
 }
 
-// @helper atomic_add_u8 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_add(uint8_t *p, uint8_t v) {
-  tlc_atomic_update(p, [v](uint8_t x) { return static_cast<uint8_t>(x + v); });
-}
-
-// @helper atomic_add_i16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_add(int16_t *p, int16_t v) {
-  tlc_atomic_update(p, [v](int16_t x) { return static_cast<int16_t>(x + v); });
-}
-
-// @helper atomic_add_u16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_add(uint16_t *p, uint16_t v) {
-  tlc_atomic_update(p, [v](uint16_t x) { return static_cast<uint16_t>(x + v); });
-}
+// @like atomic_add_i8 i8=u8 int8_t=uint8_t
+// @like atomic_add_i8 i8=i16 int8_t=int16_t
+// @like atomic_add_i8 i8=u16 int8_t=uint16_t
 
 // @helper atomic_max_i32
 static __device__ __forceinline__ void tlc_atomic_max(int32_t *p, int32_t v) {
   atomicMax(p, v);
 }
 
-// @helper atomic_max_u32
-static __device__ __forceinline__ void tlc_atomic_max(uint32_t *p, uint32_t v) {
-  atomicMax(p, v);
-}
+// @like atomic_max_i32 i32=u32 int32_t=uint32_t
 
 // @helper atomic_max_i64
 static __device__ __forceinline__ void tlc_atomic_max(int64_t *p, int64_t v) {
@@ -123,100 +93,40 @@ static __device__ __forceinline__ void tlc_atomic_max(int8_t *p, int8_t v) {
   tlc_atomic_update(p, [v](int8_t x) { return x < v ? v : x; });
 }
 
-// @helper atomic_max_u8 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_max(uint8_t *p, uint8_t v) {
-  tlc_atomic_update(p, [v](uint8_t x) { return x < v ? v : x; });
-}
-
-// @helper atomic_max_i16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_max(int16_t *p, int16_t v) {
-  tlc_atomic_update(p, [v](int16_t x) { return x < v ? v : x; });
-}
-
-// @helper atomic_max_u16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_max(uint16_t *p, uint16_t v) {
-  tlc_atomic_update(p, [v](uint16_t x) { return x < v ? v : x; });
-}
+// @like atomic_max_i8 i8=u8 int8_t=uint8_t
+// @like atomic_max_i8 i8=i16 int8_t=int16_t
+// @like atomic_max_i8 i8=u16 int8_t=uint16_t
 
 // @helper atomic_max_f16 needs atomic_word,max_f16
 static __device__ __forceinline__ void tlc_atomic_max(__half *p, __half v) {
   tlc_atomic_update(p, [v](__half x) { return tlc_max(x, v); });
 }
 
-// @helper atomic_max_bf16 needs atomic_word,max_bf16
-static __device__ __forceinline__ void tlc_atomic_max(__nv_bfloat16 *p, __nv_bfloat16 v) {
-  tlc_atomic_update(p, [v](__nv_bfloat16 x) { return tlc_max(x, v); });
-}
-
-// @helper atomic_max_f32 needs atomic_word,max_f32
-static __device__ __forceinline__ void tlc_atomic_max(float *p, float v) {
-  tlc_atomic_update(p, [v](float x) { return tlc_max(x, v); });
-}
+// @like atomic_max_f16 f16=bf16 __half=__nv_bfloat16
+// @like atomic_max_f16 f16=f32 __half=float
 
 // @helper atomic_max_f64 needs atomic_long,max_f64
 static __device__ __forceinline__ void tlc_atomic_max(double *p, double v) {
   tlc_atomic_update_long(p, [v](double x) { return tlc_max(x, v); });
 }
 
-// @helper atomic_min_i32
-static __device__ __forceinline__ void tlc_atomic_min(int32_t *p, int32_t v) {
-  atomicMin(p, v);
-}
-
-// @helper atomic_min_u32
-static __device__ __forceinline__ void tlc_atomic_min(uint32_t *p, uint32_t v) {
-  atomicMin(p, v);
-}
-
-// @helper atomic_min_i64
-static __device__ __forceinline__ void tlc_atomic_min(int64_t *p, int64_t v) {
-  atomicMin(reinterpret_cast<long long *>(p), static_cast<long long>(v));
-}
-
-// @helper atomic_min_u64
-static __device__ __forceinline__ void tlc_atomic_min(uint64_t *p, uint64_t v) {
-  atomicMin(reinterpret_cast<unsigned long long *>(p), static_cast<unsigned long long>(v));
-}
+// @like atomic_max_i32 max=min Max=Min
+// @like atomic_min_i32 i32=u32 int32_t=uint32_t
+// @like atomic_max_i64 max=min Max=Min
+// @like atomic_max_u64 max=min Max=Min
 
 // @helper atomic_min_i8 needs atomic_word
 static __device__ __forceinline__ void tlc_atomic_min(int8_t *p, int8_t v) {
   tlc_atomic_update(p, [v](int8_t x) { return v < x ? v : x; });
 }
 
-// @helper atomic_min_u8 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_min(uint8_t *p, uint8_t v) {
-  tlc_atomic_update(p, [v](uint8_t x) { return v < x ? v : x; });
-}
-
-// @helper atomic_min_i16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_min(int16_t *p, int16_t v) {
-  tlc_atomic_update(p, [v](int16_t x) { return v < x ? v : x; });
-}
-
-// @helper atomic_min_u16 needs atomic_word
-static __device__ __forceinline__ void tlc_atomic_min(uint16_t *p, uint16_t v) {
-  tlc_atomic_update(p, [v](uint16_t x) { return v < x ? v : x; });
-}
-
-// @helper atomic_min_f16 needs atomic_word,min_f16
-static __device__ __forceinline__ void tlc_atomic_min(__half *p, __half v) {
-  tlc_atomic_update(p, [v](__half x) { return tlc_min(x, v); });
-}
-
-// @helper atomic_min_bf16 needs atomic_word,min_bf16
-static __device__ __forceinline__ void tlc_atomic_min(__nv_bfloat16 *p, __nv_bfloat16 v) {
-  tlc_atomic_update(p, [v](__nv_bfloat16 x) { return tlc_min(x, v); });
-}
-
-// @helper atomic_min_f32 needs atomic_word,min_f32
-static __device__ __forceinline__ void tlc_atomic_min(float *p, float v) {
-  tlc_atomic_update(p, [v](float x) { return tlc_min(x, v); });
-}
-
-// @helper atomic_min_f64 needs atomic_long,min_f64
-static __device__ __forceinline__ void tlc_atomic_min(double *p, double v) {
-  tlc_atomic_update_long(p, [v](double x) { return tlc_min(x, v); });
-}
+// @like atomic_min_i8 i8=u8 int8_t=uint8_t
+// @like atomic_min_i8 i8=i16 int8_t=int16_t
+// @like atomic_min_i8 i8=u16 int8_t=uint16_t
+// @like atomic_max_f16 max=min
+// @like atomic_min_f16 f16=bf16 __half=__nv_bfloat16
+// @like atomic_min_f16 f16=f32 __half=float
+// @like atomic_max_f64 max=min
 
 // Two neighbours, each atomic; p is 4-byte aligned global memory.
 // @helper atomic_add_x2_f16
@@ -226,13 +136,7 @@ static __device__ __forceinline__ void tlc_atomic_add_x2(__half *p, const __half
   atomicAdd(reinterpret_cast<__half2 *>(p), pair);
 }
 
-// Two neighbours, each atomic; p is 4-byte aligned global memory.
-// @helper atomic_add_x2_bf16
-static __device__ __forceinline__ void tlc_atomic_add_x2(__nv_bfloat16 *p, const __nv_bfloat16 *v) {
-  __nv_bfloat162 pair;
-  memcpy(&pair, v, 4);
-  atomicAdd(reinterpret_cast<__nv_bfloat162 *>(p), pair);
-}
+// @like atomic_add_x2_f16 f16=bf16 __half=__nv_bfloat16
 
 // Two neighbours, each atomic; p is 8-byte aligned global memory.
 // @helper atomic_add_x2_f32

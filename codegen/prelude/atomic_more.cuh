@@ -36,16 +36,7 @@ static __device__ __forceinline__ T tlc_atomic_fetch_max(T *p, T v) {
   else return atomicMax(p, v);
 }
 
-// @helper atomic_fetch_min needs is_long
-template <typename T>
-static __device__ __forceinline__ T tlc_atomic_fetch_min(T *p, T v) {
-  typedef unsigned long long Word;
-  if constexpr (tlc_is_long<T> && T(-1) < T(0))
-    return static_cast<T>(atomicMin(reinterpret_cast<long long *>(p), static_cast<long long>(v)));
-  else if constexpr (tlc_is_long<T>)
-    return static_cast<T>(atomicMin(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
-  else return atomicMin(p, v);
-}
+// @like atomic_fetch_max max=min Max=Min
 
 // @helper atomic_fetch_max_f16 needs atomic_word,max_f16
 static __device__ __forceinline__ __half tlc_atomic_fetch_max(__half *p, __half v) {
@@ -62,12 +53,7 @@ static __device__ __forceinline__ __nv_bfloat16 tlc_atomic_fetch_max(__nv_bfloat
   return old;
 }
 
-// @helper atomic_fetch_max_f32 needs atomic_word,max_f32
-static __device__ __forceinline__ float tlc_atomic_fetch_max(float *p, float v) {
-  float old;
-  tlc_atomic_update(p, [v, &old](float x) { return tlc_max(old = x, v); });
-  return old;
-}
+// @like atomic_fetch_max_f16 f16=f32 __half=float
 
 // @helper atomic_fetch_max_f64 needs atomic_long,max_f64
 static __device__ __forceinline__ double tlc_atomic_fetch_max(double *p, double v) {
@@ -76,61 +62,13 @@ static __device__ __forceinline__ double tlc_atomic_fetch_max(double *p, double 
   return old;
 }
 
-// @helper atomic_fetch_min_f16 needs atomic_word,min_f16
-static __device__ __forceinline__ __half tlc_atomic_fetch_min(__half *p, __half v) {
-  __half old;
-  tlc_atomic_update(p, [v, &old](__half x) { return tlc_min(old = x, v); });
-  return old;
-}
-
-// @helper atomic_fetch_min_bf16 needs atomic_word,min_bf16
-static __device__ __forceinline__ __nv_bfloat16 tlc_atomic_fetch_min(__nv_bfloat16 *p,
-                                                                     __nv_bfloat16 v) {
-  __nv_bfloat16 old;
-  tlc_atomic_update(p, [v, &old](__nv_bfloat16 x) { return tlc_min(old = x, v); });
-  return old;
-}
-
-// @helper atomic_fetch_min_f32 needs atomic_word,min_f32
-static __device__ __forceinline__ float tlc_atomic_fetch_min(float *p, float v) {
-  float old;
-  tlc_atomic_update(p, [v, &old](float x) { return tlc_min(old = x, v); });
-  return old;
-}
-
-// @helper atomic_fetch_min_f64 needs atomic_long,min_f64
-static __device__ __forceinline__ double tlc_atomic_fetch_min(double *p, double v) {
-  double old;
-  tlc_atomic_update_long(p, [v, &old](double x) { return tlc_min(old = x, v); });
-  return old;
-}
-
-// @helper atomic_fetch_and needs is_long
-template <typename T>
-static __device__ __forceinline__ T tlc_atomic_fetch_and(T *p, T v) {
-  typedef unsigned long long Word;
-  if constexpr (tlc_is_long<T>)
-    return static_cast<T>(atomicAnd(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
-  else return atomicAnd(p, v);
-}
-
-// @helper atomic_fetch_or needs is_long
-template <typename T>
-static __device__ __forceinline__ T tlc_atomic_fetch_or(T *p, T v) {
-  typedef unsigned long long Word;
-  if constexpr (tlc_is_long<T>)
-    return static_cast<T>(atomicOr(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
-  else return atomicOr(p, v);
-}
-
-// @helper atomic_fetch_xor needs is_long
-template <typename T>
-static __device__ __forceinline__ T tlc_atomic_fetch_xor(T *p, T v) {
-  typedef unsigned long long Word;
-  if constexpr (tlc_is_long<T>)
-    return static_cast<T>(atomicXor(reinterpret_cast<Word *>(p), static_cast<Word>(v)));
-  else return atomicXor(p, v);
-}
+// @like atomic_fetch_max_f16 max=min
+// @like atomic_fetch_max_bf16 max=min
+// @like atomic_fetch_min_f16 f16=f32 __half=float
+// @like atomic_fetch_max_f64 max=min
+// @like atomic_fetch_add add=and Add=And
+// @like atomic_fetch_and And=Or and=or
+// @like atomic_fetch_and And=Xor and=xor
 
 // Of 4 or 8 bytes.
 // @helper atomic_fetch_set
@@ -157,17 +95,8 @@ static __device__ __forceinline__ void tlc_atomic_and(T *p, T v) {
   tlc_atomic_fetch_and<T>(p, v);
 }
 
-// @helper atomic_or needs atomic_fetch_or
-template <typename T>
-static __device__ __forceinline__ void tlc_atomic_or(T *p, T v) {
-  tlc_atomic_fetch_or<T>(p, v);
-}
-
-// @helper atomic_xor needs atomic_fetch_xor
-template <typename T>
-static __device__ __forceinline__ void tlc_atomic_xor(T *p, T v) {
-  tlc_atomic_fetch_xor<T>(p, v);
-}
+// @like atomic_and And=Or and=or
+// @like atomic_and And=Xor and=xor
 
 // An integer as wide as a T.
 // @helper word_of

@@ -9,6 +9,7 @@
 
 #include "base/numeric.h"
 #include "emu/emu.h"
+#include "suite.h"
 
 typedef struct {
   Arena *a;
@@ -132,11 +133,7 @@ static inline int run_suite(const char *name, const TTest *const *tests, size_t 
   tcase_add_checked_fixture(t, NULL, bench_end);
   for (size_t i = 0; i < n; i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }
 
 /* elements of operands */

@@ -2,6 +2,7 @@
 // that kernels need.
 // SPDX-License-Identifier: MIT
 #include "ir_eval.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -481,9 +482,5 @@ int main(void) {
   tcase_set_timeout(random, 600);
   tcase_add_test(random, claims_hold_everywhere);
   suite_add_tcase(suite, random);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

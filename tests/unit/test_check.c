@@ -1,6 +1,7 @@
 // check on programs that no .tl file can say, because eval refuses them first: .tir files can.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 static Buffer *S, *F, *A;
 
@@ -81,9 +82,5 @@ int main(void) {
       threads, grid, gemm_shape, gemm_operand, copy_extents, tile_in_parallel, atomic_type};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "emu_build.h"
 #include "text_host.h"
+#include "suite.h"
 
 static CgOptions options;
 static Buf text;
@@ -494,9 +495,5 @@ int main(void) {
   tcase_set_timeout(t, 60);
   add_tests(t);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -1,6 +1,7 @@
 // codegen/numbers: which numbers of an emitted text a build may take at run time, and its text.
 // SPDX-License-Identifier: MIT
 #include "codegen/codegen.h"
+#include "suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -127,9 +128,5 @@ int main(void) {
   tcase_add_test(c, launchers);
   tcase_add_test(c, whole_text);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -5,6 +5,7 @@
 #include "emu_build.h"
 #include "micro_sm90.h"
 #include "text_host.h"
+#include "suite.h"
 
 static const char *nvcc;
 static char folder[256];
@@ -265,9 +266,5 @@ int main(void) {
   tcase_add_test(t, two_files_link_relocatable);
   tcase_add_test(t, clang_is_a_host);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -5,6 +5,7 @@
 
 #include "micro.h"
 #include "text_host.h"
+#include "suite.h"
 
 static Micros micros;
 static void *library;
@@ -67,10 +68,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, op, 0, micros.list.len);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int failed = suite_run(s);
   arena_free(a);
-  return failed != 0;
+  return failed;
 }

@@ -6,6 +6,7 @@
 #include <ctype.h>
 
 #include "micro.h"
+#include "suite.h"
 
 typedef struct {
   const char *function; // beginning of its definition
@@ -151,10 +152,7 @@ int main(void) {
   tcase_add_loop_test(t, instruction, 0, LEN(rows));
   tcase_add_test(t, all_of_them);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int failed = suite_run(s);
   arena_free(a);
-  return failed != 0;
+  return failed;
 }

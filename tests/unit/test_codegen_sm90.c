@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #include "micro_sm90.h"
+#include "suite.h"
 
 static Micros micros;
 static char *text; // of all programs, without quotes and blanks
@@ -242,10 +243,7 @@ int main(void) {
   tcase_add_test(t, launcher);
   tcase_add_test(t, run_time_strides_are_refused);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int failed = suite_run(s);
   arena_free(a);
-  return failed != 0;
+  return failed;
 }

@@ -1,6 +1,7 @@
 // eval: programs as text against what they must become, written down by hand.
 // SPDX-License-Identifier: MIT
 #include "eval/eval.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -473,9 +474,5 @@ int main(void) {
   tcase_add_test(t, facts_and_layouts);
   tcase_add_test(t, recovery);
   suite_add_tcase(s, t);
-  SRunner *runner = srunner_create(s);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
 #include "passes/lower.h"
+#include "suite.h"
 
 static bool fits(const Layout *frag, Layout *loop_layout, Expr *index, Var *j, bool write) {
   Buffer *f = flat("f", DT_F32, SC_FRAGMENT, 64);
@@ -58,9 +59,5 @@ int main(void) {
   tcase_add_test(t, copies);
   tcase_add_test(t, other_elements);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

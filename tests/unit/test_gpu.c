@@ -1,6 +1,7 @@
 // runtime on a GPU: memory, launches, errors, guards, hangs, timing, cuBLAS. Skips without one.
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -266,9 +267,5 @@ int main(void) {
   tcase_add_test(tc, timing);
   tcase_add_loop_test(tc, cublas_products, 0, 4 * PRODUCTS);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

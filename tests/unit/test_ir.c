@@ -4,6 +4,7 @@
 #include "ir_eval.h"
 
 #include "ir/target.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -413,9 +414,5 @@ int main(void) {
   tcase_add_test(tc, verifier_of_trees);
   tcase_add_test(tc, names_of_c);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 // crashes.
 // SPDX-License-Identifier: MIT
 #include "ir_random.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -395,9 +396,5 @@ int main(void) {
   tcase_add_test(tc, round_trip);
   tcase_add_test(tc, garbage);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/ir.h"
+#include "suite.h"
 
 static const char text[] =
   "program every file \"every.tl\"\n"
@@ -97,9 +98,5 @@ int main(void) {
   TCase *tc = tcase_create("text");
   tcase_add_test(tc, round_trip);
   suite_add_tcase(s, tc);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_NORMAL);
-  int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

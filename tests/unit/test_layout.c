@@ -1,6 +1,7 @@
 // Layouts against brute force: every operation over random and hand-picked layouts.
 // SPDX-License-Identifier: MIT
 #include "ir/layout.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -478,10 +479,7 @@ int main(void) {
   tcase_add_test(c, conflicts);
   tcase_add_test(c, not_covering);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int failed = suite_run(s);
   arena_free(arena);
-  return failed != 0;
+  return failed;
 }

@@ -2,6 +2,7 @@
 // decoding their descriptors and comparing every element's address.
 // SPDX-License-Identifier: MIT
 #include "ir/layout.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -250,9 +251,5 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

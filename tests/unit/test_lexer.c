@@ -1,6 +1,7 @@
 // lexer: layout, literals and soft keywords as tokens; places; what it keeps going after an error.
 // SPDX-License-Identifier: MIT
 #include "lexer/lex.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -276,9 +277,5 @@ int main(void) {
   tcase_add_loop_test(tc, recovery, 0, LEN(wrong));
   tcase_add_test(tc, long_file);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 // registers.
 // SPDX-License-Identifier: MIT
 #include "lower_bench.h"
+#include "suite.h"
 
 START_TEST(gemm_plain) {
   Gemm g = plain;
@@ -155,9 +156,5 @@ int main(void) {
   tcase_add_loop_test(c, gemm_epilogue, 0, 2);
   tcase_add_loop_test(c, gemm_fragments, 0, 4);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include "lower_bench.h"
 
 #include "ir/layout.h"
+#include "suite.h"
 
 // C = A + B over tiles of 256; N as a constant and as a size.
 START_TEST(vector_add) {
@@ -290,9 +291,5 @@ int main(void) {
   tcase_add_loop_test(c, local_arrays, 0, 4);
   tcase_add_loop_test(c, annotated, 0, 4);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

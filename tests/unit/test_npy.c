@@ -1,6 +1,7 @@
 // runtime/npy: files as NumPy writes them, byte by byte; round trips; refusals; damaged headers.
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -239,9 +240,5 @@ int main(void) {
   tcase_add_test(tc, disagreement);
   tcase_add_test(tc, damaged_headers);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

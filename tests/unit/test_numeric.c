@@ -1,6 +1,7 @@
 // base/numeric: every narrow value, and roundings against a search for the nearest neighbour.
 // SPDX-License-Identifier: MIT
 #include "base/numeric.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -207,9 +208,5 @@ int main(void) {
   tcase_add_test(tc, single_rounding);
   tcase_add_test(tc, tf32);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

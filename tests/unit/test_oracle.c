@@ -8,6 +8,7 @@
 
 #include "base/numeric.h"
 #include "emu/emu.h"
+#include "suite.h"
 
 static Arena *A;
 static Sources *sources;
@@ -563,9 +564,5 @@ int main(void) {
       shift_out_of_range, argument_too_small, false_assumption, extents_that_differ};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

@@ -1,6 +1,7 @@
 // parser: trees written by hand, spans, round trips, limits, and errors reported together.
 // SPDX-License-Identifier: MIT
 #include "parser/ast.h"
+#include "suite.h"
 
 #include <check.h>
 #include <glob.h>
@@ -292,9 +293,5 @@ int main(void) {
   tcase_add_test(tc, indentation);
   tcase_add_test(tc, many_errors);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 // what the pipeline makes; the raster formula; partitions against their definition.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 static void ints(int arg, DType t, int64_t n, int modulus) {
   for (int64_t i = 0; i < n; i++) {
@@ -346,9 +347,5 @@ int main(void) {
   tcase_add_test(t, raster);
   tcase_add_test(t, partition);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

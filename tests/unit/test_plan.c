@@ -2,6 +2,7 @@
 // derived by hand; what simplify drops and what it must keep.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 /* plan: copies of a 64 x 32 tile from A[M, N] (f16) at (row, column) */
 
@@ -167,9 +168,5 @@ int main(void) {
                                 shared_regions};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

@@ -1,6 +1,7 @@
 // tuner/pool: ends, output, limits of jobs; no process outlives its job or the tuner.
 // SPDX-License-Identifier: MIT
 #include "tuner/pool.h"
+#include "suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -249,9 +250,5 @@ int main(void) {
   tcase_add_test(t, freed_pool);
   tcase_add_test(t, talk);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver/data.h"
+#include "suite.h"
 
 // A program, and what its sizes are: a fault must show with one of them. All give the same
 // statements.
@@ -231,9 +232,5 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, each_fault_is_noticed, 0, n);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

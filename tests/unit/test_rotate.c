@@ -2,6 +2,7 @@
 // iteration), and the sums that come out.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 enum { THREADS = 64, MAX_TRIPS = 12 };
 
@@ -252,9 +253,5 @@ int main(void) {
   tcase_add_test(t, turns_once);
   tcase_add_test(t, decision);
   suite_add_tcase(s, t);
-  SRunner *runner = srunner_create(s);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/numeric.h"
 #include "runtime/runtime.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -413,9 +414,5 @@ int main(void) {
   tcase_add_test(tc, unsafe_cache_is_refused);
   tcase_add_test(tc, no_nvcc);
   suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver/device.h"
+#include "suite.h"
 
 static Arena *arena;
 
@@ -135,9 +136,5 @@ int main(void) {
   tcase_add_test(t, no_group_twice);
   tcase_add_test(t, unknown);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

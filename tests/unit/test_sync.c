@@ -2,6 +2,7 @@
 // needed and where they are not, and the emulator's race checker on the result.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 static Expr *at(Buffer *b, Expr *i) { return ex_load(T.a, b, (Expr *[]){i}, 1); }
 static Stmt *store(Buffer *b, Expr *i, Expr *v) {
@@ -584,9 +585,5 @@ int main(void) {
                                 smem_limit};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

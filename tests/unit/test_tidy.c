@@ -1,6 +1,7 @@
 // simplify and tidy on small programs in text: what goes and what stays.
 // SPDX-License-Identifier: MIT
 #include "pass_build.h"
+#include "suite.h"
 
 static const char head[] =
     "program f file \"f.tl\" bindings \"\"\n"
@@ -76,9 +77,5 @@ int main(void) {
                                 canonical_indices};
   for (size_t i = 0; i < LEN(tests); i++) tcase_add_test(t, tests[i]);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return suite_run(s);
 }

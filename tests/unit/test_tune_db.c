@@ -1,6 +1,7 @@
 // tuner/db: keys, several processes at once, kills, damage, limits, folders that cannot be written.
 // SPDX-License-Identifier: MIT
 #include "tuner/db.h"
+#include "suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -226,9 +227,5 @@ int main(void) {
   tcase_add_test(t, many_writers);
   tcase_add_test(t, kills);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tuner/model.h"
+#include "suite.h"
 
 static Arena *arena;
 
@@ -355,9 +356,5 @@ int main(void) {
   tcase_add_test(t, knobs);
   tcase_add_test(t, hints);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

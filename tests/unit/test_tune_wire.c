@@ -1,6 +1,7 @@
 // tuner/wire: messages as they are written, and read back from any bytes.
 // SPDX-License-Identifier: MIT
 #include "tuner/wire.h"
+#include "suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -66,9 +67,5 @@ int main(void) {
   tcase_add_test(t, round_trip);
   tcase_add_test(t, any_bytes);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }

@@ -7,6 +7,7 @@
 #include "emu/emu.h"
 #include "ir/target.h"
 #include "text_host.h"
+#include "suite.h"
 
 static Arena *arena;
 
@@ -205,9 +206,5 @@ int main(void) {
   tcase_add_test(tc, more_than_64_bits);
   tcase_add_test(tc, emulators);
   suite_add_tcase(s, tc);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return suite_run(s);
 }
