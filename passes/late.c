@@ -26,8 +26,8 @@ static Expr *num(const Parts *p, int64_t v) { return ex_index(p->l->a, v); }
 static Buffer *kept_buffer(Parts *p, const char *name, DType type, int64_t elems) {
   Arena *a = p->l->a;
   Expr *shape[] = {num(p, elems)};
-  Buffer *b = buf_new(a, arena_printf(a, "%s_late", name), type, SC_LOCAL, shape, 1,
-                      p->l->tiles->span);
+  Buffer *b =
+      buf_new(a, arena_printf(a, "%s_late", name), type, SC_LOCAL, shape, 1, p->l->tiles->span);
   vec_push(a, &p->l->k->buffers, b);
   return b;
 }
@@ -164,6 +164,12 @@ static Stmt *placed(const Parts *p, int64_t from, int64_t to) {
   return out;
 }
 
+// A wait for all but `issued` groups or more: for none.
+static bool waits_for_none(const Stmt *s, int64_t issued) {
+  return s->kind == ST_OP && s->u.op.op == OP_WGMMA_WAIT && !s->u.op.arg[0].region &&
+         s->u.op.arg[1].i >= issued;
+}
+
 // Iteration i of the n that have parts beside them.
 static Stmt *iteration(const Parts *p, Stmt *loop, int64_t i, int64_t n) {
   Late *l = p->l;
@@ -176,6 +182,7 @@ static Stmt *iteration(const Parts *p, Stmt *loop, int64_t i, int64_t n) {
   Stmt *parts = placed(p, i * p->parts.len / n, (i + 1) * p->parts.len / n);
   for (int at = 0; at < body->u.block.len; at++) {
     if (at == l->hook) st_add(a, out, st_if(a, later, parts, NULL, loop->span));
+    if (at == l->hook && waits_for_none(body->u.block.data[at], i + 1)) continue;
     vec_push(a, &out->u.block, body->u.block.data[at]);
   }
   return out;

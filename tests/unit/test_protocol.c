@@ -25,6 +25,10 @@ static const Case cases[] = {
      "samples/gemm_nt.tl",
      "-fno-ping-pong -fstages=2",
      {"M=256,N=128,K=192,block_M=128,block_N=64,block_K=64,thread_num=256"}},
+    {"two warpgroups, which store at once",
+     "samples/gemm_nt.tl",
+     "-fno-ping-pong -fstages=2 -fno-late-stores",
+     {"M=256,N=128,K=192,block_M=128,block_N=64,block_K=64,thread_num=256"}},
     {"blocks that are not persistent",
      "samples/gemm_nt.tl",
      "-fno-persistent -fstages=2 -fno-wgmma-ahead",
@@ -185,7 +189,7 @@ static const char *told(Arena *a, const Stmt *s) {
 }
 
 // In a loop whose products all fly each has a fence, and the loop has one before it that names the
-// registers; one of both would do. Neither of them will not.
+// registers; one of them would do. None will not.
 static bool fences_doubled(Bench *b, const Stmts *fences) {
   Stmts was = {0};
   for (int i = 0; i < fences->len; i++) {
@@ -218,7 +222,7 @@ START_TEST(each_fault_is_noticed) {
         ck_assert_msg(found, "%s: unnoticed: %s %s", c->name, told(b[0].arena, b[0].all.data[k]),
                       faults[f]);
     }
-  ck_assert(fences.len == 0 || (fences.len == 2 && fences_doubled(&b[0], &fences)));
+  ck_assert(fences.len == 0 || fences_doubled(&b[0], &fences));
   ck_assert_int_gt(tried, 5);
   for (int i = 0; i < n; i++) arena_free(b[i].arena);
 }
