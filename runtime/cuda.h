@@ -48,6 +48,8 @@ enum {
   CU(enter, "cuCtxSetCurrent", (Handle context))                                                   \
   CU(alloc, "cuMemAlloc_v2", (DevicePtr *p, size_t bytes))                                         \
   CU(free, "cuMemFree_v2", (DevicePtr p))                                                          \
+  CU(pin, "cuMemHostRegister_v2", (void *host, size_t bytes, unsigned flags))                      \
+  CU(unpin, "cuMemHostUnregister", (void *host))                                                   \
   CU(upload, "cuMemcpyHtoDAsync_v2", (DevicePtr to, const void *from, size_t n, Handle stream))    \
   CU(download, "cuMemcpyDtoHAsync_v2", (void *to, DevicePtr from, size_t n, Handle stream))        \
   CU(copy, "cuMemcpyDtoDAsync_v2", (DevicePtr to, DevicePtr from, size_t n, Handle stream))        \

@@ -153,6 +153,17 @@ void rt_gpu_free(RtGpu *g, void *device) {
   g->driver.free((DevicePtr)(uintptr_t)device);
 }
 
+bool rt_gpu_pin(RtGpu *g, void *host, size_t bytes) {
+  gpu_enter(g);
+  return bytes && g->driver.pin(host, bytes, 0) == CU_SUCCESS;
+}
+
+void rt_gpu_unpin(RtGpu *g, void *host) {
+  if (g->lost) return;
+  gpu_enter(g);
+  g->driver.unpin(host);
+}
+
 // Copies are in the stream's order, and done when the call returns: the stream does not wait for,
 // nor is waited for by, the default stream that the plain copies use.
 static RtStatus copied(RtGpu *g, int result, const char *what, Buf *err) {

@@ -27,6 +27,10 @@ static void print_json(const TnResult *r) {
   if (f->reference_us > 0) buf_printf(&run, ", \"reference_us\": %.6g", f->reference_us);
   buf_printf(&run, ", \"best\": %d, \"seconds\": %.4g, \"build_s\": %.4g, \"run_s\": %.4g", f->best,
              f->seconds, f->build_s, f->run_s);
+  buf_printf(&run,
+             ", \"load_s\": %.4g, \"reference_s\": %.4g, \"check_s\": %.4g, \"timed_s\": %.4g",
+             f->load_s, f->reference_s, f->check_s, f->timed_s);
+  buf_printf(&run, ", \"final_s\": %.4g", f->final_s);
   buf_printf(&run, ", \"builds\": %d, \"shared\": %d", f->builds, tn_count_shared(r));
   tn_json(r->space, buf_str(&run), &b);
   fputs(buf_str(&b), stdout);

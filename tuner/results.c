@@ -86,6 +86,8 @@ void tn_print_result(const TnResult *r) {
   if (f->reference_us > 0) {
     printf("Reference latency (ms): %.4f (cuBLAS)\n", 1e-3 * f->reference_us);
     if (c->model.flops > 0) printf("Reference TFlops: %.3f\n", tflops(c, f->reference_us));
+  } else if (r->space->reference) {
+    printf("Reference latency (ms): not measured: cuBLAS takes its place, for products\n");
   }
   buf_free(&text);
 }

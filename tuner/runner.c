@@ -62,7 +62,8 @@ static void hello(Runner *r, const Options *o) {
 static void try_one(Runner *r, const TnMessage *m, bool keep) {
   Buf why = {0}, b = {0};
   RtSamples s = {0};
-  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &why);
+  TnSpent spent = {0};
+  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &spent, &why);
   if (v != TN_TRIAL_OK) {
     answer_verdict(r, v, &why);
   } else if (keep) {
@@ -75,6 +76,10 @@ static void try_one(Runner *r, const TnMessage *m, bool keep) {
     tn_wire_real(&b, "max", s.max_us);
     tn_wire_int(&b, "launches", s.launches);
     tn_wire_int(&b, "early", s.early);
+    tn_wire_real(&b, "load_s", spent.load);
+    tn_wire_real(&b, "reference_s", spent.reference);
+    tn_wire_real(&b, "check_s", spent.check);
+    tn_wire_real(&b, "timed_s", spent.timed);
     answer(r, &b);
   }
   buf_free(&why);

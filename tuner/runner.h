@@ -57,11 +57,19 @@ typedef enum {
   TN_TRIAL_HUNG
 } TnVerdict;
 
+// Where the time of a trial went, seconds.
+typedef struct {
+  double load;      // the program again, its library, its arguments
+  double reference; // the oracle, where it was not done
+  double check;     // launches that are compared
+  double timed;     // launches that are timed, and those before them
+} TnSpent;
+
 TnTrials *tn_trials_new(const Options *o, RtGpu *gpu);
 // Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
 // `started` is called before its first launch.
 TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, Buf *why);
+                   RtSamples *out, TnSpent *spent, Buf *why);
 // The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
 TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
 enum { TN_MOST_KEPT = TN_MOST_FINALISTS };

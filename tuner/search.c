@@ -249,6 +249,10 @@ static void answered(TnSearch *s, const TnMessage *m) {
   TnItem *i = s->running;
   if (!hung && strcmp(m->verb, "measured") && try_afresh(s)) return;
   end_run(s);
+  s->found->load_s += tn_wire_get_real(m, "load_s", 0);
+  s->found->reference_s += tn_wire_get_real(m, "reference_s", 0);
+  s->found->check_s += tn_wire_get_real(m, "check_s", 0);
+  s->found->timed_s += tn_wire_get_real(m, "timed_s", 0);
   if (lost) tn_session_stop(&s->w->session, true, NULL);
   tn_decide(s, i, m, true);
 }
@@ -378,7 +382,9 @@ int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
   gather(&s);
   search(&s);
   tn_progress(&s, true);
+  double searched = clock_seconds();
   if (!s.trouble && !tn_interrupted) tn_final(&s);
+  out->final_s = clock_seconds() - searched;
   if (tn_interrupted || s.trouble) drop_builds(&s);
   out->interrupted = tn_interrupted != 0;
   out->seconds = clock_seconds() - s.begin;

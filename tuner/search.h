@@ -65,11 +65,13 @@ typedef struct {
 } TnItem;
 
 typedef struct {
-  int best;                       // id; -1: none
-  double reference_us;            // cuBLAS's; 0: none
-  int cached, tried, failed;      // candidates: of the cache, of this run; of both
-  int builds;                     // that a compiler made in this run
-  double build_s, run_s, seconds; // nvcc's and the runner's time, the whole
+  int best;                                     // id; -1: none
+  double reference_us;                          // cuBLAS's; 0: none
+  int cached, tried, failed;                    // candidates: of the cache, of this run; of both
+  int builds;                                   // that a compiler made in this run
+  double build_s, run_s, seconds;               // nvcc's and the runner's time, the whole
+  double load_s, reference_s, check_s, timed_s; // parts of the runner's, of those measured
+  double final_s;
   bool interrupted;
 } TnFound;
 

@@ -25,7 +25,9 @@ struct TnTrials {
   Arena *arena; // of the data; NULL: none yet
   Loaded base;  // the candidate whose call holds the tensors
   RunData data;
-  void **got;                      // per parameter, room for an output
+  void **got; // per parameter, room for an output
+  bool *pinned;
+  int ngot;
   TnReference reference, declared; // by the oracle; by the program's own reference
   bool tried_declared;
   Loaded kept[TN_MOST_KEPT];
@@ -112,6 +114,9 @@ static int make_args(Arena *a, const RunData *d, const Program *p, RtArg **out) 
 
 static void drop_data(TnTrials *t) {
   unload(&t->base);
+  for (int i = 0; i < t->ngot; i++)
+    if (t->pinned[i]) rt_gpu_unpin(t->gpu, t->got[i]);
+  t->ngot = 0;
   arena_free(t->arena);
   t->arena = NULL;
 }
@@ -129,7 +134,9 @@ static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
   }
   const Target *target = target_find(o.arch);
   t->data.wgmma = target && target->bulk;
-  t->got = NEWN(t->arena, void *, c->of.program->params.len + 1);
+  t->ngot = c->of.program->params.len;
+  t->got = NEWN(t->arena, void *, t->ngot + 1);
+  t->pinned = NEWN(t->arena, bool, t->ngot + 1);
   t->reference = t->declared = (TnReference){0};
   t->tried_declared = false;
   return true;
@@ -222,10 +229,15 @@ static TnVerdict compare_with(TnTrials *t, const Loaded *c, const TnReference *r
   return TN_TRIAL_OK;
 }
 
+static void make_room(TnTrials *t, int i) {
+  t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
+  t->pinned[i] = rt_gpu_pin(t->gpu, t->got[i], t->data.bytes[i]);
+}
+
 static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
   for (int i = 0; i < c->of.program->params.len; i++) {
     if (!data_is_output(c->of.program, i)) continue;
-    if (!t->got[i]) t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
+    if (!t->got[i]) make_room(t, i);
     RtStatus s = rt_call_fetch(c->call, i, t->got[i], why);
     if (s != RT_OK) return fault(s, why);
   }
@@ -271,25 +283,47 @@ static TnVerdict check_again(TnTrials *t, Loaded *c, const TnMessage *m, Buf *wh
   return v;
 }
 
+// The seconds since `*from`, which becomes now.
+static double lap(double *from) {
+  double now = clock_seconds(), took = now - *from;
+  *from = now;
+  return took;
+}
+
+// A loaded candidate: its launches, compared and timed.
+static TnVerdict run(TnTrials *t, Loaded *c, const TnMessage *m, bool keep, RtSamples *out,
+                     TnSpent *spent, Buf *why) {
+  double at = clock_seconds();
+  rt_gpu_limit(t->gpu, tn_wire_get_real(m, "limit", 30));
+  TnVerdict v = check(t, c, m, why);
+  spent->check += lap(&at);
+  if (keep || v != TN_TRIAL_OK) return v;
+  v = time_one(t, c, m, out, why);
+  spent->timed += lap(&at);
+  if (v == TN_TRIAL_OK && !out->early) v = check_again(t, c, m, why);
+  spent->check += lap(&at);
+  return v;
+}
+
 TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, Buf *why) {
+                   RtSamples *out, TnSpent *spent, Buf *why) {
   Loaded c = {0};
+  double at = clock_seconds();
   rt_gpu_limit(t->gpu, 0);
   TnVerdict v = load(t, m, &c, why);
+  spent->load += lap(&at);
   if (v == TN_TRIAL_OK && !have_reference(t, &c, m, why)) v = TN_TRIAL_FAILED;
+  spent->reference += lap(&at);
   if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK) {
     started(ctx);
-    rt_gpu_limit(t->gpu, tn_wire_get_real(m, "limit", 30));
-    v = check(t, &c, m, why);
+    v = run(t, &c, m, keep, out, spent, why);
   }
-  if (v == TN_TRIAL_OK && !keep) v = time_one(t, &c, m, out, why);
-  if (v == TN_TRIAL_OK && !keep && !out->early) v = check_again(t, &c, m, why);
   if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) return v; // the process ends: nothing to free
   rt_gpu_limit(t->gpu, 0);
   if (!t->base.call && c.call && v == TN_TRIAL_OK) {
     t->base = c; // its tensors are everybody's; a kept one is loaded once more
-    if (keep) return tn_trial(t, m, keep, started, ctx, out, why);
+    if (keep) return tn_trial(t, m, keep, started, ctx, out, spent, why);
   } else if (keep && v == TN_TRIAL_OK) {
     t->kept[t->nkept++] = c;
   } else {

@@ -6,7 +6,7 @@
 //
 //   hello                          -> gpu name= arch= sm= driver= busy=  |  missing text=
 //   try id= lib= limit= ...        -> [note text=] [started]
-//                                     measured median= mean= min= max= launches= early=  |
+//                                     measured median= mean= min= max= launches= early= ..._s=  |
 //                                     wrong text=  |  failed text=  |  fault text=  |  hung text=
 //   keep id= lib= ...              -> kept  |  failed text=  |  fault text=
 //   final rounds=                  -> time id= median= lo= hi= (each; id -1 is cuBLAS) ... end

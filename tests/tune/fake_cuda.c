@@ -29,6 +29,8 @@ EXPORT cuMemAlloc_v2(Ptr *p, size_t n) {
   return *p = (Ptr)(size_t)memory, memory ? 0 : 2;
 }
 EXPORT cuMemFree_v2(Ptr p) { return free((void *)(size_t)p), 0; }
+EXPORT cuMemHostRegister_v2(void *p, size_t n, unsigned flags) { return 0; }
+EXPORT cuMemHostUnregister(void *p) { return 0; }
 EXPORT cuMemcpyHtoDAsync_v2(Ptr to, const void *from, size_t n, Handle s) {
   return memcpy((void *)(size_t)to, from, n), 0;
 }
