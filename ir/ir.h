@@ -468,6 +468,8 @@ typedef struct {
   VEC(Hint) hints;  // of T.Kernel(...), each name once
   int raster_panel; // T.use_swizzle: 0 none; consumed by the raster pass
   bool raster_column;
+  int64_t columns, narrow; // tiles along the first axis, which overlap, and the columns of each but
+                           // the last that are its own (columns.c); 0: they do not
   int64_t smem_bytes; // by the smem pass
   // THREAD level: how it is launched.
   int cluster[3];     // blocks of a cluster by axis; 0 is 1

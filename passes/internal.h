@@ -56,6 +56,8 @@ typedef struct Thrift Thrift; // PassCtx.thrift
 Thrift *thrift_new(Arena *a, const Program *p);
 bool thrift_persistent(const PassCtx *c, const Program *p, const Kernel *k); // may blocks persist?
 bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k);   // may one fill tiles?
+bool thrift_columns(const PassCtx *c, const Program *p, const Kernel *k);  // may tiles move?
+void thrift_no_columns(PassCtx *c, const Program *p, const Kernel *k); // the passes run again
 // Is there something left to give up for a kernel that takes `bytes`? Then the passes run again.
 bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes);
 bool thrift_again(Thrift *t); // was something given up since the last call?

@@ -192,13 +192,15 @@ static void rewrite(Parts *p) {
   Late *l = p->l;
   Arena *a = l->a;
   Span span = l->tiles->span;
-  Stmt *loop = l->body->data[l->products], *out = st_block(a, span), *all = st_block(a, span);
+  Stmt *loop = l->body->data[l->products], *out = st_block(a, span);
+  Stmt *products = st_block(a, span), *all = st_block(a, span);
   int64_t n = l->trips < p->parts.len ? l->trips : p->parts.len;
   for (int i = 0; i < l->products; i++) st_add(a, out, l->body->data[i]);
-  for (int64_t i = 0; i < n; i++) st_add(a, out, iteration(p, loop, i, n));
+  for (int64_t i = 0; i < n; i++) st_add(a, products, iteration(p, loop, i, n));
   loop->u.loop.min[0] = num(p, n);
   loop->u.loop.extent[0] = num(p, l->trips - n);
-  for (int i = l->products; i < l->from; i++) st_add(a, out, l->body->data[i]);
+  for (int i = l->products; i < l->from; i++) st_add(a, products, l->body->data[i]);
+  st_add(a, out, narrow_products(l, products));
   st_add(a, out, p->keep);
   *l->body = out->u.block;
   Expr *some = ex_lt(a, num(p, 0), l->tiles->u.loop.extent[0]);
@@ -220,27 +222,35 @@ static bool fits(const Late *l) {
   return l->accumulators + l->kept + SPARE <= regs;
 }
 
-static void late_kernel(const Program *program, Kernel *k, PassCtx *c) {
-  Late l = {.c = c, .a = c->arena, .k = k};
+// Were a tile's stores put beside the next tile's products?
+static bool late_kernel(const Program *program, Late *l) {
+  PassCtx *c = l->c;
+  Kernel *k = l->k;
   int64_t flag = pass_flag(c, k, "late-stores", -1);
-  if (!flag || k->team || !late_find(&l) || (flag < 0 && !fits(&l))) return;
-  late_groups(&l);
-  Parts p = {.l = &l, .keep = st_block(c->arena, l.tiles->span)};
+  if (!flag || k->team || !late_find(l) || (flag < 0 && !fits(l))) return false;
+  narrow_stores(l);
+  if (k->narrow && !l->last) return false;
+  late_groups(l);
+  Parts p = {.l = l, .keep = st_block(c->arena, l->tiles->span)};
   int buffers = k->buffers.len;
   split(&p);
   Keeping x = {&p, facts_new(c->arena, program, k), true};
   walk_facts(c->arena, x.f, k->body, keep_at, &x);
   if (!x.ok) {
     k->buffers.len = buffers;
-    return;
+    return false;
   }
-  Span at = l.body->data[l.products]->span;
+  Span at = l->body->data[l->products]->span;
   rewrite(&p);
   diag_remark(c->diags, at, "late",
               "a tile's stores, %d, run beside the next tile's products, from %lld registers",
-              p.parts.len, (long long)l.kept);
+              p.parts.len, (long long)l->kept);
+  return true;
 }
 
 void pass_late(Program *p, PassCtx *c) {
-  for (int i = 0; i < p->kernels.len; i++) late_kernel(p, p->kernels.data[i], c);
+  for (int i = 0; i < p->kernels.len; i++) {
+    Late l = {.c = c, .a = c->arena, .k = p->kernels.data[i]};
+    if (!late_kernel(p, &l) && l.k->narrow) thrift_no_columns(c, p, l.k);
+  }
 }

@@ -20,10 +20,15 @@ typedef struct {
   int from;          // place of the first statement that goes late
   int accumulators;  // 32-bit registers of a thread that products add to
   int64_t kept;      // and those that hold a finished tile
+  Expr *last;        // is the tile in the last column, where others are narrower? NULL: none are
 } Late;
 
 // Is there a loop over tiles whose last statements may run beside the next tile's products?
 bool late_find(Late *l);
+
+// Where tiles overlap: stores of each one's own columns, and two copies of the products.
+void narrow_stores(Late *l);
+Stmt *narrow_products(Late *l, Stmt *products);
 
 // Makes the stores of a tile those of each warpgroup alone, where each fills whole rows.
 void late_groups(Late *l);

@@ -72,8 +72,9 @@ static void look_store(void *ctx, Stmt *s) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   const TensorMap *m = dst->buf->map;
   int64_t from, count;
-  if (dst->n != 2 || m->box[0] % (PATTERN_ROWS * g->groups) || m->step[0] != 1 ||
-      !ex_const(src->min[0], &from) || !ex_const(src->extent[0], &count)) {
+  for (int d = 1; d + 1 < dst->n; d++) g->no = g->no || m->box[d] != 1;
+  if (m->box[0] % (PATTERN_ROWS * g->groups) || m->step[0] != 1 || !ex_const(src->min[0], &from) ||
+      !ex_const(src->extent[0], &count)) {
     g->no = true;
     return;
   }
@@ -84,12 +85,17 @@ static void look_store(void *ctx, Stmt *s) {
 
 /* what else there is */
 
+static bool by_first(const Groups *g, const Stmt *s) {
+  Arena *a = g->l->a;
+  Expr *first = ex_bin(a, BIN_EQ, ex_var(a, g->l->k->thread), ex_index(a, 0));
+  return ex_equal(s->u.branch.cond, first);
+}
+
 static void look_condition(void *ctx, Stmt *s) {
   Groups *g = ctx;
-  Arena *a = g->l->a;
   if (s->kind != ST_IF) return;
-  Expr *first = ex_bin(a, BIN_EQ, ex_var(a, g->l->k->thread), ex_index(a, 0));
-  if (s->u.branch.no || !ex_equal(s->u.branch.cond, first)) g->no = true;
+  if (ex_uses(s->u.branch.cond, g->l->k->thread) && (s->u.branch.no || !by_first(g, s)))
+    g->no = true;
 }
 
 static void number_barriers(void *ctx, Stmt *s) {
@@ -166,7 +172,7 @@ static void name_groups(Groups *g) {
 static void narrow(void *ctx, Stmt *s) {
   Groups *g = ctx;
   Arena *a = g->l->a;
-  if (s->kind == ST_IF) s->u.branch.cond = first_of_group(g);
+  if (s->kind == ST_IF && by_first(g, s)) s->u.branch.cond = first_of_group(g);
   if (s->kind != ST_OP) return;
   walk_own(a, s);
   if (is_op(s, OP_BAR_SYNC)) {

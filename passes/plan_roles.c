@@ -187,13 +187,34 @@ static Stmt *only_gemm(Roles *r, Stmt *loop, const PlanLoop *plan) {
   return plain && plan_gemm(r->c->plan, gemm)->wgmma ? gemm : NULL;
 }
 
+typedef struct {
+  const Plan *plan;
+  bool *found;
+} Stores;
+
+static void find_narrow_store(void *ctx, Stmt *s) {
+  const Stores *x = ctx;
+  if (s->kind != ST_OP || s->u.op.op != OP_COPY || !plan_stores(x->plan, s)) return;
+  if (dt_bits(s->u.op.arg[0].region->buf->dtype) == 16) *x->found = true;
+}
+
+// Will stores run beside the next tile's products (late.c), which then need no hiding of their own?
+// What the pass needs beside this is known only there.
+static bool stores_late(const Roles *r) {
+  bool found = false;
+  Stores x = {r->c->plan, &found};
+  st_walk(r->kernel->body, find_narrow_store, &x);
+  return found && pass_flag(r->c, r->kernel, "late-stores", 1) &&
+         pass_flag(r->c, r->kernel, "persistent", 1);
+}
+
 static void plan_ahead(void *ctx, Stmt *s) {
   Roles *r = ctx;
   PlanLoop *plan = plan_loop(r->c->plan, s);
   if (!plan || !plan->channels) return;
   Stmt *gemm = only_gemm(r, s, plan);
   int64_t trips;
-  bool few = ex_const(s->u.loop.extent[0], &trips) && trips <= SHORT_LOOP;
+  bool few = ex_const(s->u.loop.extent[0], &trips) && trips <= SHORT_LOOP && !stores_late(r);
   if (!gemm || !pass_flag(r->c, r->kernel, "wgmma-ahead", few || r->kernel->threads <= 128)) return;
   plan->ahead = gemm;
   plan_gemm(r->c->plan, gemm)->flies = true;

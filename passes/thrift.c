@@ -1,6 +1,7 @@
 // Shared memory that does not suffice: a kernel whose tiles are too large gives up persistent
 // blocks, whose tiles live all along beside those of the next, then its producer; the passes run
-// again from the tile program. What was forced stays.
+// again from the tile program. What was forced stays. So do they where tiles were moved together
+// (columns.c) and nothing kept them from storing the same columns.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -9,6 +10,7 @@ enum { NOTHING, PERSISTENCE, PRODUCER };
 typedef struct {
   int given_up;
   int64_t bytes; // that the last try took
+  bool columns;  // tiles stay where they are
 } Saving;
 
 struct Thrift {
@@ -46,9 +48,21 @@ bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes) {
   if (!s || k->level != LEVEL_THREAD || k->launch_threads <= k->threads) return false;
   bool persistent = k->workers && pass_flag(c, k, "persistent", 0) == 0;
   if (!persistent && pass_flag(c, k, "warp-specialize", 0)) return false;
-  *s = (Saving){persistent ? PERSISTENCE : PRODUCER, bytes};
+  s->given_up = persistent ? PERSISTENCE : PRODUCER;
+  s->bytes = bytes;
   c->thrift->again = true;
   return true;
+}
+
+bool thrift_columns(const PassCtx *c, const Program *p, const Kernel *k) {
+  const Saving *s = saving(c, p, k);
+  return s && !s->columns;
+}
+
+void thrift_no_columns(PassCtx *c, const Program *p, const Kernel *k) {
+  Saving *s = saving(c, p, k);
+  if (!s) die("columns without a way back");
+  s->columns = c->thrift->again = true;
 }
 
 bool thrift_again(Thrift *t) {
@@ -60,6 +74,9 @@ bool thrift_again(Thrift *t) {
 void thrift_remark(PassCtx *c, const Program *p) {
   for (int i = 0; i < p->kernels.len; i++) {
     const Saving *s = &c->thrift->of[i];
+    if (s->columns)
+      diag_remark(c->diags, p->kernels.data[i]->span, "columns",
+                  "as many as the tile's size asks for: narrower ones are for late stores by TMA");
     if (!s->given_up) continue;
     diag_remark(c->diags, p->kernels.data[i]->span, "smem",
                 "done without %s: with %s it takes %lld bytes of shared memory, and %s has %lld",
