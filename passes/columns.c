@@ -2,7 +2,8 @@
 // than the block size asks for, as many as divide evenly among multiprocessors. Where a tile's
 // columns depend on nothing but a tensor's, any tile may compute them: all tiles keep their size,
 // and of each but the last one only the columns up to the next are its own. narrow.c spares the
-// rest. SPDX-License-Identifier: MIT
+// rest.
+// SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
 enum { STEP = 8 }; // elements: 16 bytes of 16-bit ones, TMA's alignment

@@ -1,5 +1,6 @@
 // Tiles whose columns overlap the next one's (columns.c) compute and store only their own: there
-// are two copies of the products, one for the last column of tiles. SPDX-License-Identifier: MIT
+// are two copies of the products, one for the last column of tiles.
+// SPDX-License-Identifier: MIT
 #include "passes/late.h"
 
 typedef struct {
