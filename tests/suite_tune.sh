@@ -255,6 +255,25 @@ case_sweep_shares() { # one build of a configuration for all sizes; the winners 
   has "$D/out" '^nvcc built 4 for 16 candidates: 12 of these shared'
   shares sm_90a --finalists 4 --no-cache; has "$D/out" 'for 12 candidates: 0 of these' # it would save nothing
 }
+case_sweep_kills() { # a sweep that was killed at any moment goes on, and ends as one that was not
+  export FAKE_SLEEP=0.08 FAKE_NVCC_SLEEP=0.05
+  ends() { sed -n '/^ *K  latency/,/^nvcc built/p' "$D/out" | sed 's/^nvcc built [0-9]* //'; }
+  for _ in $(seq 20); do
+    (shares sm_90a --sweep K=512,8192,16384,32768) 2> /dev/null &
+    pid=$!
+    sleep "0.$((RANDOM % 60 + 20))"
+    pkill -KILL -P $pid 2> /dev/null; kill -KILL $pid 2> /dev/null; wait $pid 2> /dev/null
+  done
+  no_orphans
+  # Those of the short loop are measured twice: by the shared build, and alone.
+  again=$(grep '^measured' "$D/log" | sort | uniq -c | awk '{ n += $1 - ($0 ~ / K=512,/ ? 2 : 1) } END { print n + 0 }')
+  [ "$again" -le 20 ] || fail "$again trials were made again"
+  shares sm_90a --sweep K=512,8192,16384,32768 || fail "$(cat "$D/err")"
+  before=$(ends)
+  shares sm_90a --sweep K=512,8192,16384,32768; has "$D/out" '^nvcc built 0 for'
+  shares sm_90a --sweep K=512,8192,16384,32768 --no-cache
+  same "$(ends)" "$before"
+}
 case_sweep_shares_roughly() { # where the code is another: what is near the best has a build of its own
   FAKE_RUNNER=slow:block_M=64,shared=1 shares sm_80 || fail "$(cat "$D/err")"
   has "$D/out" '^nvcc built 10 for 12 candidates: 6 of these shared a build with other sizes'
