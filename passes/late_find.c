@@ -106,20 +106,25 @@ static void look_stay(void *ctx, Stmt *s) {
   st_accesses(look->l->a, s, stay_access, look);
 }
 
-// What goes late stores what registers hold through tiles of its own.
+// What goes late reads registers in nests and by stmatrix only, which leave them to late.c.
+static void late_access(void *ctx, const Access *x) {
+  Look *look = ctx;
+  if (x->region.buf->scope == SC_LOCAL) look->bad = true;
+}
+
 static void look_late(void *ctx, Stmt *s) {
   Look *look = ctx;
   switch (s->kind) {
   case ST_BLOCK:
   case ST_FOR:
   case ST_ASSUME:
-  case ST_STORE: break; // of a nest: late_nest
-  case ST_IF: look->bad = look->bad || walk_has_load(s->u.branch.cond); break;
+  case ST_IF: break;
   case ST_OP:
     if (!goes_late(s) && !is_op(s, OP_BULK_COMMIT)) look->bad = true;
     break;
   default: look->bad = true;
   }
+  st_accesses(look->l->a, s, late_access, look);
 }
 
 typedef struct {
@@ -158,22 +163,35 @@ static bool has_own_tiles(Late *l) {
   return late.list.len > 0;
 }
 
+// Registers that one stmatrix stores and what follows the products alone has filled.
+static bool waits_as_it_is(Late *l, const Stmt *put) {
+  const Buffer *src = put->u.op.arg[op_arg(OP_STMATRIX, "src")].region->buf;
+  for (int i = 0; i <= l->products; i++)
+    if (walk_touches_beside(l->a, l->body->data[i], NULL, src)) return false;
+  l->kept += bytes_of(src) / 4;
+  return true;
+}
+
+static bool store_waits(Late *l, Stmt *s) {
+  LateNest nest;
+  Look look = {l, false};
+  if (is_op(s, OP_STMATRIX)) return waits_as_it_is(l, s);
+  if (s->kind != ST_FOR || !late_nest(l, s, &nest)) {
+    st_walk(s, look_late, &look);
+    return !look.bad;
+  }
+  l->kept += nest.count * bytes_of(nest.scratch) / 4;
+  return !walk_touches_beside(l->a, l->k->body, nest.fills, nest.scratch);
+}
+
 static bool find_stores(Late *l) {
   l->from = l->products + 1;
   while (l->from < l->body->len && !goes_late(l->body->data[l->from])) l->from++;
   Look look = {l, false};
-  for (int i = 0; i < l->body->len; i++)
-    st_walk(l->body->data[i], i < l->from ? look_stay : look_late, &look);
+  for (int i = 0; i < l->from; i++) st_walk(l->body->data[i], look_stay, &look);
   if (look.bad) return false;
-  for (int i = l->from; i < l->body->len; i++) {
-    LateNest nest;
-    Stmt *s = l->body->data[i];
-    bool fills = s->kind == ST_FOR || s->kind == ST_STORE;
-    if (!fills) continue;
-    if (!late_nest(l, s, &nest)) return false;
-    if (walk_touches_beside(l->a, l->k->body, nest.fills, nest.scratch)) return false;
-    l->kept += nest.count * bytes_of(nest.scratch) / 4;
-  }
+  for (int i = l->from; i < l->body->len; i++)
+    if (!store_waits(l, l->body->data[i])) return false;
   return has_own_tiles(l);
 }
 

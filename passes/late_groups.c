@@ -9,7 +9,7 @@ typedef struct {
   Late *l;
   int groups;
   int64_t base;       // number of the first warpgroup's barrier
-  VEC(Stmt *) puts;   // stmatrix since the last store
+  VEC(Stmt *) puts;   // stmatrix that the next stores take
   VEC(Stmt *) loops;  // around the statement at hand
   VEC(Buffer *) maps; // that the stores go through
   bool no;
@@ -131,13 +131,18 @@ static void count_uses(void *ctx, Stmt *s) {
 
 static bool may(Groups *g) {
   Late *l = g->l;
+  bool stored = false;
   for (int i = l->from; i < l->body->len && !g->no; i++) {
     Stmt *s = l->body->data[i];
     st_walk(s, look_condition, g);
-    if (s->kind == ST_FOR) vec_push(l->a, &g->puts, s);
+    if (st_has_op(s, OP_STMATRIX)) {
+      if (stored) g->puts.len = 0;
+      stored = false;
+      vec_push(l->a, &g->puts, s);
+    }
     int stores = g->maps.len;
     st_walk(s, look_store, g);
-    if (g->maps.len > stores) g->puts.len = 0;
+    stored = stored || g->maps.len > stores;
   }
   st_walk(l->k->body, number_barriers, g);
   Uses u = {g, 0};
