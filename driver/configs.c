@@ -9,11 +9,26 @@
 #include "runtime/runtime.h"
 
 // A value in the syntax of -p as JSON: numbers, booleans and None as such, the rest as text.
+static const char *digits(const char *s) { return s + strspn(s, "0123456789"); }
+
+// A number as JSON writes it: no 0x10, 010, 1_000, .5 and -inf.
+static bool is_json_number(const char *s) {
+  s += *s == '-';
+  const char *p = digits(s);
+  if (p == s || (*s == '0' && p > s + 1)) return false;
+  if (*p == '.') {
+    const char *fraction = p + 1;
+    if ((p = digits(fraction)) == fraction) return false;
+  }
+  if (*p == 'e' || *p == 'E') {
+    const char *exponent = p + 1 + (p[1] == '-' || p[1] == '+');
+    if ((p = digits(exponent)) == exponent) return false;
+  }
+  return !*p;
+}
+
 void drv_json_value(const char *s, Buf *b) {
-  char *end;
-  (void)strtod(s, &end);
-  bool number = *s && !*end && (isdigit((unsigned char)*s) || *s == '-');
-  if (number) buf_puts(b, s);
+  if (is_json_number(s)) buf_puts(b, s);
   else if (!strcmp(s, "True") || !strcmp(s, "False")) buf_puts(b, *s == 'T' ? "true" : "false");
   else if (!strcmp(s, "None")) buf_puts(b, "null");
   else rt_json_string(b, s);
@@ -62,6 +77,14 @@ static void print_lines(const EvResult *r, Buf *b) {
   }
 }
 
+void drv_no_space(Job *j, const EvResult *r) {
+  const EvEntry *found = r->entries.len == 1 ? &r->entries.data[0] : NULL;
+  for (int i = 0; i < r->entries.len; i++)
+    if (r->entries.data[i].spaced) found = &r->entries.data[i];
+  bool empty = found && found->spaced;
+  diag_report(j->diags, empty ? DIAG_EMPTY_SPACE : DIAG_NO_SPACE, found ? found->span : NO_SPAN);
+}
+
 int drv_configs(Job *j, const Options *o) {
   EvResult r = {0};
   job_target(j, o);
@@ -71,7 +94,7 @@ int drv_configs(Job *j, const Options *o) {
   int n = 0;
   for (int i = 0; i < r.entries.len; i++) n += r.entries.data[i].configs.len;
   if (!n) {
-    diag_report(j->diags, DIAG_NO_SPACE, r.entries.len == 1 ? r.entries.data[0].span : NO_SPAN);
+    drv_no_space(j, &r);
     return EXIT_WRONG_PROGRAM;
   }
   Buf b = {0};

@@ -145,10 +145,10 @@ int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit 
 /* configs.c, survey.c */
 
 int drv_configs(Job *j, const Options *o);  // --list-configs
-int drv_configs(Job *j, const Options *o);  // --list-configs
 void drv_json_value(const char *s, Buf *b); // a value as -p takes it, as JSON
-int drv_survey(const Options *o);           // --survey: the input is a folder
-int drv_survey(const Options *o);           // --survey: the input is a folder
+// Says of all entries that none has a configuration: that no space is declared, or an empty one.
+void drv_no_space(Job *j, const EvResult *r);
+int drv_survey(const Options *o); // --survey: the input is a folder
 
 /* run.c */
 

@@ -7,29 +7,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-void json_bad(const Json *j, const char *what) {
-  fprintf(stderr, "tlc: %s %s: %s\n", j->option, j->path, what);
+void json_bad(const Json *j, const AstExpr *at, const char *fmt, ...) {
+  Buf what = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  buf_vprintf(&what, fmt, ap);
+  va_end(ap);
+  if (!at) at = j->root;
+  if (at) diag_report(j->diags, DIAG_JSON_FILE, at->span, j->option, buf_str(&what));
+  diag_flush(j->diags, stderr);
+  if (!at) fprintf(stderr, "tlc: %s %s: %s\n", j->option, j->path, buf_str(&what));
   exit(EXIT_USAGE);
 }
 
 Json json_read(Arena *a, const char *option, const char *path) {
   size_t len;
-  Json j = {option, path, NULL};
-  char *text = file_read(a, path, &len);
-  if (!text) json_bad(&j, strerror(errno));
   Sources *sources = src_new(a);
-  Diags *diags = diag_new(a, sources, (DiagOptions){0});
-  AstModule *m = ast_parse(a, diags, src_add(sources, path, text, len));
+  Json j = {option, path, NULL, diag_new(a, sources, (DiagOptions){.max_errors = 1})};
+  char *text = file_read(a, path, &len);
+  if (!text) json_bad(&j, NULL, "%s", strerror(errno));
+  AstModule *m = ast_parse(a, j.diags, src_add(sources, path, text, len));
   if (m && m->body.len == 1 && m->body.data[0]->kind == AST_STMT_EXPR)
     j.root = m->body.data[0]->expr;
+  if (!j.root) json_bad(&j, NULL, m && !m->body.len ? "it is empty" : "it is no JSON");
   return j;
 }
 
 const AstExpr *json_object(const Json *j, const AstExpr *e, const char *what) {
-  if (!e || e->kind != AST_DICT) json_bad(j, what);
+  if (!e || e->kind != AST_DICT) json_bad(j, e, "%s", what);
   for (int i = 0; i < e->dict.len; i++) {
     const AstExpr *key = e->dict.data[i].key;
-    if (!key || key->kind != AST_STR) json_bad(j, "a key is no text");
+    if (!key || key->kind != AST_STR) json_bad(j, key ? key : e, "a name is text in quotes");
+    for (int k = 0; k < i; k++)
+      if (!strcmp(e->dict.data[k].key->str.data, key->str.data))
+        json_bad(j, key, "\"%s\" is there twice", key->str.data);
   }
   return e;
 }
@@ -41,8 +52,16 @@ const AstExpr *json_member(const AstExpr *object, const char *key) {
   return NULL;
 }
 
+// Is it what a list, a tuple or a text in quotes is for -p, which JSON has as text?
+static bool is_wrapped(const char *s, size_t n) {
+  static const char open[] = "[(\"'", close[] = "])\"'";
+  const char *at = n > 1 ? strchr(open, *s) : NULL;
+  return at && *at && s[n - 1] == close[at - open];
+}
+
 static void put_text(Buf *b, const AstExpr *e) {
   bool plain = e->str.len && !strpbrk(e->str.data, ",[]() '\"");
+  plain |= is_wrapped(e->str.data, e->str.len);
   buf_printf(b, plain ? "%s" : "\"%s\"", e->str.data);
 }
 
@@ -54,7 +73,7 @@ static void put_name(Buf *b, const AstExpr *e, const Json *j) {
     buf_puts(b, names[i][1]);
     return;
   }
-  json_bad(j, "a name is none of true, false and null");
+  json_bad(j, e, "%s is none of true, false and null", e->name);
 }
 
 void json_put(Buf *b, const AstExpr *e, const Json *j) {
@@ -66,7 +85,7 @@ void json_put(Buf *b, const AstExpr *e, const Json *j) {
   case AST_BOOL: buf_puts(b, e->boolean ? "True" : "False"); break;
   case AST_NONE: buf_puts(b, "None"); break;
   case AST_UNARY:
-    if (e->unary.op != AST_OP_NEG) json_bad(j, "a value is no JSON");
+    if (e->unary.op != AST_OP_NEG) json_bad(j, e, "this is no JSON value");
     buf_putc(b, '-');
     json_put(b, e->unary.operand, j);
     break;
@@ -78,6 +97,6 @@ void json_put(Buf *b, const AstExpr *e, const Json *j) {
     }
     buf_putc(b, ']');
     break;
-  default: json_bad(j, "a value is neither number, text, true, false, null nor a list of these");
+  default: json_bad(j, e, "a value is a number, text, true, false, null or a list of these");
   }
 }

@@ -8,14 +8,16 @@
 
 typedef struct {
   const char *option, *path; // that named the file; for messages
-  const AstExpr *root;       // NULL: the text is no JSON value
+  const AstExpr *root;
+  Diags *diags; // of this file
 } Json;
 
 Json json_read(Arena *a, const char *option, const char *path);
-NORETURN void json_bad(const Json *j, const char *what);
-// e, which must be an object with keys of text; `what` says so where it is none.
+// Points at `at`; NULL: at the whole file.
+NORETURN void json_bad(const Json *j, const AstExpr *at, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// e, which must be an object with keys of text, each once; `what` says so where it is none.
 const AstExpr *json_object(const Json *j, const AstExpr *e, const char *what);
 const AstExpr *json_member(const AstExpr *object, const char *key); // NULL: there is none
-void json_put(Buf *b, const AstExpr *e, const Json *j); // a value as -p takes it
+void json_put(Buf *b, const AstExpr *e, const Json *j);             // a value as -p takes it
 
 #endif

@@ -202,6 +202,15 @@ static void set_tune_timeout(Options *o, const char *v) {
 }
 static void set_cache_limit(Options *o, const char *v) {
   o->tune.cache_limit = (int64_t)count("--cache-limit", v) << 20;
+  if (!o->tune.cache_limit) opt_usage("--cache-limit wants at least 1, got '%s'", v);
+}
+
+static void set_sweep(Options *o, const char *v) {
+  const char *before = o->tune.sweep;
+  size_t n = strcspn(v, "=");
+  if (before && (strcspn(before, "=") != n || strncmp(before, v, n)))
+    opt_usage("--sweep %s and --sweep %s: a search sweeps one size", before, v);
+  o->tune.sweep = v;
 }
 
 #define SETTER(name, member)                                                                       \
@@ -226,7 +235,6 @@ SWITCH(set_tune_runner, tune.runner, true)
 SWITCH(set_strict, tune.strict, true)
 SWITCH(set_no_cache, tune.no_cache, true)
 SWITCH(set_clear_cache, tune.clear_cache, true)
-SETTER(set_sweep, tune.sweep)
 SETTER(set_save, tune.save)
 SETTER(set_report, tune.report)
 SETTER(set_tuned, tune.tuned)

@@ -9,8 +9,7 @@
 Params *params_read(Arena *a, const char *path) {
   Params *p = NEW(a, Params);
   *p = (Params){a, json_read(a, "--params", path)};
-  if (!p->json.root) json_bad(&p->json, "not one JSON object");
-  (void)json_object(&p->json, p->json.root, "not a JSON object of files");
+  (void)json_object(&p->json, p->json.root, "this is no object of files");
   return p;
 }
 
@@ -41,7 +40,7 @@ static const AstExpr *file_entry(const Params *p, const char *path) {
 
 int params_count(const Params *p, const char *path, const char *kernel) {
   const AstExpr *list = json_member(file_entry(p, path), kernel);
-  if (list && list->kind != AST_LIST) json_bad(&p->json, "a kernel's entry is no list");
+  if (list && list->kind != AST_LIST) json_bad(&p->json, list, "a kernel's entry is a list");
   return list ? list->items.len : 0;
 }
 

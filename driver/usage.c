@@ -43,6 +43,15 @@ static const struct {
     {"--device", ~IN(MODE_TUNE)},
     {"--out", ~IN(MODE_TUNE)},
     {"--expect", ~IN(MODE_TUNE)},
+    {"--remarks", ~IN(MODE_TUNE)},
+    {"-d", ~IN(MODE_TUNE)},
+    {"--time-passes", ~IN(MODE_TUNE)},
+    {"--emu-seed", ~IN(MODE_TUNE)},
+};
+
+// What decides about a search's runs alone.
+static const char *const of_runs[] = {
+    "--in", "--seed", "--integers", "--rtol", "--atol", "--warmup", "--rep", "--finalists", "--l2",
 };
 
 static const char *const modes[] = {
@@ -69,6 +78,11 @@ static void check_meaning(const Options *o, const char *given) {
   }
 }
 
+static void check_ranking(const char *given) {
+  for (size_t i = 0; i < LEN(of_runs); i++)
+    if (!strcmp(of_runs[i], given)) opt_usage("%s has no meaning with --tune --no-run", given);
+}
+
 static void check_pair(const char *const *given, int n, const char *a, const char *b) {
   bool has[2] = {false, false};
   for (int i = 0; i < n; i++) {
@@ -80,15 +94,19 @@ static void check_pair(const char *const *given, int n, const char *a, const cha
 
 void opt_check(const Options *o, const char *const *given, int n) {
   static const char *const pairs[][2] = {
-      {"--space", "--configs"},      {"--space", "--roller"}, {"--configs", "--roller"},
-      {"--space-flags", "--roller"}, {"--sweep", "--no-run"}, {"--clear-cache", "--no-cache"},
+      {"--space", "--configs"},        {"--space", "--roller"}, {"--configs", "--roller"},
+      {"--space-flags", "--roller"},   {"--sweep", "--no-run"}, {"--clear-cache", "--no-cache"},
+      {"--cache-limit", "--no-cache"},
   };
   for (size_t a = 0; a < LEN(modes); a++)
     for (size_t b = a + 1; b < LEN(modes); b++)
       if (modes[a] && modes[b]) check_pair(given, n, modes[a], modes[b]);
   for (int i = 0; i < n; i++) check_meaning(o, given[i]);
+  for (int i = 0; i < n && o->mode == MODE_TUNE && o->tune.no_run; i++) check_ranking(given[i]);
   for (size_t i = 0; i < LEN(pairs); i++) check_pair(given, n, pairs[i][0], pairs[i][1]);
   if (o->tune.strict && !o->tune.tuned) opt_usage("--strict is of --tuned FILE");
   if (o->mode == MODE_TUNE && o->output && !strcmp(o->output, "-"))
     opt_usage("-o -: the ranking is on stdout: name a file");
+  if (o->mode == MODE_TUNE && o->entry && !strcmp(o->entry, "all"))
+    opt_usage("--entry all: a search is of one kernel: name it");
 }

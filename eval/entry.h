@@ -37,6 +37,8 @@ void entry_run(Ev *ev, Env *module); // evaluates what --entry selects into ev->
 /* space.c */
 
 int space_setting(const char *name); // TUNE_..., or -1
+// Fails where the value of a setting is none that it takes; one that nobody knows is let pass.
+void space_check(Ev *ev, int setting, Val v, Span at);
 
 // Tolerances, launches, a reference that are declared beside the tuning space of f.
 void space_declared(Ev *ev, const Func *f, EvEntry *e);

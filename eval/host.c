@@ -122,7 +122,9 @@ Val tn_from_kernel(Ev *ev, Call *c) {
 Val tn_set(Ev *ev, Call *c) {
   for (int i = 0; i < c->kw.len; i++) {
     int setting = space_setting(c->kw.data[i].name);
-    if (setting >= 0) c->self.tuner->tune[setting] = c->kw.data[i].v;
+    if (setting < 0) continue;
+    space_check(ev, setting, c->kw.data[i].v, c->span);
+    c->self.tuner->tune[setting] = c->kw.data[i].v;
   }
   return c->self;
 }

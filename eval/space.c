@@ -99,6 +99,12 @@ int space_setting(const char *name) {
   return -1;
 }
 
+void space_check(Ev *ev, int setting, Val v, Span at) {
+  bool open = v.kind == V_UNSET || v.kind == V_NONE || v.kind == V_OPAQUE || setting == TUNE_REF;
+  if (open || (v_is_num(v) && v_as_float(v) >= 0)) return;
+  ev_fail(ev, DIAG_OPERAND, at, settings[setting], v_brief(ev, v), "a number of at least 0");
+}
+
 static void put_line(Buf *b, const char *name, const AstExpr *e) {
   if (name) buf_printf(b, "%s = ", name);
   ast_print_expr(e, b);
@@ -153,6 +159,7 @@ void space_declared(Ev *ev, const Func *f, EvEntry *e) {
 void space_of(Ev *ev, Func *f, EvEntry *e) {
   Space s = {f, e, f->base->configs};
   if (s.configs.kind == V_UNSET) return;
+  e->spaced = true;
   (void)ev_protect(ev, eval_space, &s);
 }
 
@@ -177,6 +184,7 @@ static bool take(Ev *ev, const Entries *all, int i, EvEntry *e, int from) {
     if (t->kernel.kind != V_FUNC || !holds(all, i, t->kernel.fn)) continue;
     Space s = {t->kernel.fn, e, t->configs};
     declared(ev, e, t->tune);
+    e->spaced = true;
     (void)ev_protect(ev, eval_space, &s);
     return true;
   }

@@ -1,6 +1,7 @@
 // Decorators, layouts, facts and hints.
 // SPDX-License-Identifier: MIT
 #include "eval/handlers.h"
+#include "eval/entry.h"
 #include "eval/internal.h"
 
 #include <string.h>
@@ -69,6 +70,7 @@ static Val make_tuned(Ev *ev, Call *c) {
   base->tune[TUNE_TIMEOUT] = given[4];
   base->tune[TUNE_REF] = given[6];
   base->tune[TUNE_MISMATCH] = given[10];
+  for (int i = 0; i < TUNE_SETTINGS; i++) space_check(ev, i, base->tune[i], c->span);
   return f;
 }
 

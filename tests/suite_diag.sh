@@ -1,8 +1,9 @@
 #!/bin/bash
 # Suite diag: each tests/diag/*.tl holds a wrong program, tlc's arguments and the messages expected:
 #   #! args: -p M=1            (optional)
+#   #! status: 2              (optional; default: 1)
 #   #! expect: 3:7: error: text [E301]
-# Every expected line must appear, no other error may, the exit status is 1, and an older output
+# Every expected line must appear, no other error may, the exit status is as said, and an older output
 # file stays as it was.
 # SPDX-License-Identifier: MIT
 case $1 in
@@ -14,11 +15,12 @@ case $1 in
     # shellcheck disable=SC2086
     got=$($TLC $args "$f" -o "$out" --color=never 2>&1)
     status=$?
-    [ $status = 1 ] || { echo "exit status $status, expected 1"; echo "$got"; exit 1; }
+    want=$(sed -n 's/^#! status: //p' "$f")
+    [ $status = "${want:-1}" ] || { echo "exit status $status, expected ${want:-1}"; echo "$got"; exit 1; }
     [ "$(cat "$out")" = "older output" ] || { echo "the older output was touched"; exit 1; }
     rm -f "$out"
     sed -n 's/^#! expect: //p' "$f" | sort > "$out.want"
-    echo "$got" | sed -n "s#^[^:]*\.\(tl\|py\|tir\):\([0-9]*:[0-9]*: \(error\|warning\): .*\)#\2#p;
+    echo "$got" | sed -n "s#^[^:]*\.\(tl\|py\|tir\|json\):\([0-9]*:[0-9]*: \(error\|warning\): .*\)#\2#p;
                          s#^tlc: \(error: .*\)#\1#p" | sort > "$out.got"
     diff "$out.want" "$out.got" || { echo "(< expected, > said)"; exit 1; }
     code=$(basename "$f" | sed 's/^\([EW][0-9]*\).*/\1/')

@@ -90,6 +90,16 @@ case_flags() {
   rank samples/gemm_nt.tl --space-flags persistant; same $? 2
   has "$D/err" "did you mean 'persistent'"
   rank samples/gemm_nt.tl --space-flags stages=x; same $? 2
+  for bad in '' , persistent, persistent,persistent stages=2::3; do
+    rank samples/gemm_nt.tl --space block_M=64 --space-flags "$bad"; same $? 2
+  done
+  rank samples/gemm_nt.tl "${SIZES[@]}" --arch sm_90a --space block_M=128 --space-flags l2-fetch,cluster --json ||
+    fail "$(cat "$D/err")" # without values: those of use
+  same "$(json 'sorted({x["flags"]["l2-fetch"] for x in c}), sorted({x["flags"]["cluster"] for x in c})')" \
+    "(['128', '256', '64'], ['2', '4', '8'])"
+  for f in $(sed -n 's/^FLAG("\([^"]*\)".*/\1/p' passes/flags.def); do all+=,$f; done
+  rank samples/gemm_nt.tl --space block_M=64 --space-flags "${all#,}"; same $? 2 # not all of them at once
+  has "$D/err" 'more than 10000 combinations of flags'
 }
 case_programmatic() { # AutoTuner.from_kernel
   rank tests/eval/tuned.tl --entry scale -p M=256,N=512,K=96 --json || fail "$(cat "$D/err")"
@@ -244,6 +254,109 @@ END
   echo 'DEPTH = 2' > "$D/b/depth.py"
   same "$(stages)" "([2], 'a tile of shape (128, 0)')" # the last one compiled is the one kept
   same "$(stages --clear-cache)" "([2], 'a tile of shape (128, 0)')"
+}
+
+kernels() { # two in one file; what one has beside its size are values of every kind
+  cat > "$D/two.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def scale(N=1024, b=64, by=2, dt="float16", shape=(2, 3), names=["a", "b c"], s="a,b", up=True):
+    @T.prim_func
+    def main(A: T.Tensor((N,), dt)):
+        with T.Kernel(T.ceildiv(N, b), threads=b) as x:
+            for i in T.Parallel(b):
+                A[x * b + i] = A[x * b + i] * by
+    return main
+
+@tilelang.jit
+def other(N=64):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float16")):
+        with T.Kernel(1, threads=N):
+            A[T.get_thread_binding()] = 1.0
+    return main
+END
+}
+case_saved_sizes() { # what it was tuned for: all other parameters, by -p or by default, of this kernel
+  kernels
+  rank "$D/two.tl" --entry scale --space b=32 --save "$D/s.json" || fail "$(cat "$D/err")"
+  rank "$D/two.tl" --entry scale --space b=128 -p N=65536 --save "$D/s.json" || fail "$(cat "$D/err")"
+  rank "$D/two.tl" --entry scale --space b=64,' 256' --space 'names=["x"]' -p N=0x100000 --save "$D/s.json" ||
+    fail "$(cat "$D/err")"
+  python3 - "$D/s.json" << 'END' || fail "$(cat "$D/s.json")"
+import json, sys
+e = {str(x["sizes"]["N"]): x for x in json.load(open(sys.argv[1]))["entries"]}
+assert sorted(e) == ["1024", "1048576", "65536"], e
+assert e["1024"]["sizes"] == {"N": 1024, "by": 2, "dt": "float16", "shape": "(2,3)", "names": '[a,"b c"]',
+                              "s": '"a,b"', "up": True}, e
+assert e["1024"]["config"] == {"b": 32} and e["65536"]["config"] == {"b": 128}, e
+assert e["1048576"]["config"]["b"] in (64, 256), e
+END
+  build() { "$TLC" "$D/two.tl" --entry scale --tuned "$D/s.json" --strict -o "$D/x.cu" "$@" 2> "$D/err"; }
+  build || fail "$(cat "$D/err")"
+  has "$D/x.cu" '__launch_bounds__\(32'
+  build -p N=32768 || fail "$(cat "$D/err")" # nearer to 65536
+  has "$D/x.cu" '__launch_bounds__\(128'
+  build -p N=2048 || fail "$(cat "$D/err")"
+  has "$D/x.cu" '__launch_bounds__\(32'
+  build -p 'shape=(2,4)'; same $? 1
+  build -p 'N=2097152,names=["x"]'; same $? 0 # a list is a list when it is read back
+}
+case_tuned_wrong() { # what is wrong with a tuning file is said with its place, and is never ignored
+  kernels
+  sizes='"kernel": "scale", "arch": "sm_80", "sizes": {"N": 1024}'
+  wrong() { # place and message; the entry's other members; status
+    echo '{"format": "tlc tuning 1", "entries": [' > "$D/t.json"
+    echo " {$sizes$2}]}" >> "$D/t.json"
+    "$TLC" "$D/two.tl" --entry scale --tuned "$D/t.json" -o "$D/x.cu" > "$D/out" 2> "$D/err"; same $? 2
+    has "$D/err" "t\.json:$1"
+    [ ! -e "$D/x.cu" ] || fail "it was built"
+  }
+  wrong '2:2: error: --tuned: an entry has an object "config" \[E807\]' ''
+  wrong '2:71: error: --tuned: an entry has an object "config" \[E807\]' ', "config": [32]'
+  wrong "2:72: error: --tuned: scale has no parameter 'bb'; did you mean 'b'\?" ', "config": {"bb": 32}'
+  wrong '2:81: error: --tuned: "b" is there twice' ', "config": {"b": 32, "b": 64}'
+  wrong "2:92: error: --tuned: 'persistant' is none of .*did you mean 'persistent'" \
+    ', "config": {"b": 32}, "flags": {"persistant": 1}'
+  wrong '2:92: error: --tuned: persistent=2: a switch is 0 or 1' ', "config": {"b": 32}, "flags": {"persistent": 2}'
+  wrong '2:92: error: --tuned: stages=True: a value is a whole number' \
+    ', "config": {"b": 32}, "flags": {"stages": true}'
+  sizes='"kernel": "scale", "arch": "sm_80"' wrong '2:2: error: --tuned: an entry has an object "sizes"' ''
+  echo '{"format": "tlc tuning 2", "entries": []}' > "$D/u.json"
+  for o in "--tuned $D/u.json -o $D/x.cu" "--tune --no-run --space b=32 --save $D/u.json"; do
+    # shellcheck disable=SC2086
+    "$TLC" "$D/two.tl" --entry scale $o > "$D/out" 2> "$D/err"; same $? 2
+    has "$D/err" 'u\.json:1:12: error: --(tuned|save): this tlc reads files of the format "tlc tuning 1"'
+  done
+  echo "{\"entries\": [{$sizes, \"config\": {\"b\": 32}, \"source\": \"0\"}]}" > "$D/t.json"
+  for o in --strict --werror; do
+    "$TLC" "$D/two.tl" --entry scale --tuned "$D/t.json" -o "$D/x.cu" $o 2> "$D/err"; same $? 1
+    has "$D/err" '^tlc: error: --tuned .*the program has changed'
+    "$TLC" "$D/two.tl" --entry scale --arch sm_90a --tuned "$D/t.json" -o "$D/x.cu" $o 2> "$D/err"; same $? 1
+    has "$D/err" '^tlc: error: --tuned .*no entry for scale on sm_90a fits; there are some for sm_80$'
+  done
+}
+case_configs_wrong() { # so with a space
+  wrong() { # place and message; the file
+    printf '%s' "$2" > "$D/c.json"
+    rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/c.json"; same $? 2
+    has "$D/err" "$1"
+  }
+  wrong 'c\.json:1:1: error: --configs: a space is a list of configurations or an object of lists' 'null'
+  wrong 'c\.json:2:2: error: --configs: a configuration is an object' $'[{"block_M": 64},\n 3]'
+  wrong "c\\.json:1:13: error: --configs: a parameter's values are a list" '{"block_M": 64}'
+  wrong 'c\.json:1:17: error: --configs: "block_M" is there twice' '[{"block_M": 1, "block_M": 2}]'
+  wrong 'c\.json:1:3: error: --configs: a name is text in quotes' '[{block_M: 1}]'
+  wrong 'c\.json:1:1: error: .*\[E106\]' '[{"block_M": 64}'
+  wrong 'c\.json:1:1: error: --configs: no configurations for the kernel .matmul_nt.' \
+    '[{"kernel": "x", "configs": []}]'
+  wrong 'c\.json: it is empty' ''
+  for empty in '[]' '{"block_M": []}'; do wrong 'c\.json: the space has no configuration' "$empty"; done
+  echo '[{"block_m": 64}]' > "$D/c.json"
+  rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/c.json" || fail "$(cat "$D/err")"
+  has "$D/err" "no parameter 'block_m' that the space gives: left out; did you mean 'block_M'"
 }
 
 case ${1-} in

@@ -5,48 +5,61 @@
 
 #include "tuner/internal.h"
 
-// What is tried of a flag without values of its own: both positions of a switch, 2 to 4 of a count.
-static const char *values_of(const OptFlag *f) { return *f->value ? "2:3:4" : "0:1"; }
+enum { MOST_NAMES = 64, MOST_SETS = 10000 };
 
-enum { MOST_NAMES = 64 };
+static NORETURN void usage(const char *why) {
+  fprintf(stderr, "tlc: --space-flags: %s\n", why);
+  exit(EXIT_USAGE);
+}
 
-static NORETURN void unknown(const char *name) {
+static const OptFlag *find(const char *name, Buf *why) {
   const char *names[MOST_NAMES + 1] = {0};
-  fprintf(stderr, "tlc: --space-flags: '%s' is none of", name);
   for (int i = 0; opt_flags[i].name && i < MOST_NAMES; i++) {
     names[i] = opt_flags[i].name;
-    fprintf(stderr, "%s %s", i ? "," : "", names[i]);
+    if (!strcmp(names[i], name)) return &opt_flags[i];
   }
+  buf_printf(why, "'%s' is none of", name);
+  for (int i = 0; names[i]; i++) buf_printf(why, "%s %s", i ? "," : "", names[i]);
   const char *near = near_name(name, names);
-  fprintf(stderr, near ? "; did you mean '%s'?\n" : "\n", near);
-  exit(EXIT_USAGE);
+  if (near) buf_printf(why, "; did you mean '%s'?", near);
+  return NULL;
 }
 
-static NORETURN void not_a_number(const char *name, const char *value) {
-  fprintf(stderr, "tlc: --space-flags: %s=%s: values are whole numbers with ':' between\n", name,
-          value);
-  exit(EXIT_USAGE);
-}
-
-static void check_number(const OptFlag *f, const char *value) {
+bool tn_check_flag(const char *name, const char *value, Buf *why) {
+  const OptFlag *f = find(name, why);
   size_t digits = strspn(value, "0123456789");
-  if (!digits || value[digits] || digits > 9) not_a_number(f->name, value);
-  if (*f->value || !strcmp(value, "0") || !strcmp(value, "1")) return;
-  fprintf(stderr, "tlc: --space-flags: %s=%s: a switch is 0 or 1\n", f->name, value);
-  exit(EXIT_USAGE);
+  if (!f) return false;
+  if (!digits || value[digits] || digits > 9)
+    buf_printf(why, "%s=%s: a value is a whole number from 0 to 999999999", name, value);
+  else if (!*f->value && strcmp(value, "0") && strcmp(value, "1"))
+    buf_printf(why, "%s=%s: a switch is 0 or 1", name, value);
+  return !why->len;
+}
+
+// What is tried of a flag without values of its own: both positions of a switch, the values that a
+// number's help lists ("2|4|8"), else 2 to 4.
+static const char *values_of(Arena *a, const OptFlag *f) {
+  if (!*f->value) return "0:1";
+  if (!strchr(f->value, '|')) return "2:3:4";
+  char *list = arena_str(a, f->value);
+  for (char *p = list; (p = strchr(p, '|'));) *p = ':';
+  return list;
 }
 
 static void cross(Arena *a, TnFlagSets *sets, const OptFlag *f, const char *values) {
   TnFlagSets out = {0};
+  Buf why = {0};
   tn_check_list(a, "--space-flags", values, ':');
   for (int i = 0; i < sets->len; i++) {
     const char *rest = values, *value;
     while ((value = tn_next_value(a, &rest, ':'))) {
-      check_number(f, value);
+      if (!tn_check_flag(f->name, value, &why)) usage(buf_str(&why));
       TnBindings one = {0};
       for (int k = 0; k < sets->data[i].len; k++) vec_push(a, &one, sets->data[i].data[k]);
       vec_push(a, &one, (EvBinding){f->name, value});
       vec_push(a, &out, one);
+      if (out.len > MOST_SETS)
+        usage(arena_printf(a, "more than %d combinations of flags", MOST_SETS));
     }
   }
   *sets = out;
@@ -54,15 +67,19 @@ static void cross(Arena *a, TnFlagSets *sets, const OptFlag *f, const char *valu
 
 TnFlagSets tn_flag_sets(Arena *a, const Options *o) {
   TnFlagSets sets = {0};
+  Map *told = map_new(a);
   vec_push(a, &sets, (TnBindings){0});
   const char *rest = o->tune.flags, *item;
+  if (rest) tn_check_list(a, "--space-flags", rest, ',');
   while (rest && (item = tn_next_value(a, &rest, ','))) {
     const char *eq = strchr(item, '=');
     const char *name = eq ? arena_strn(a, item, (size_t)(eq - item)) : item;
-    const OptFlag *f = opt_flags;
-    while (f->name && strcmp(f->name, name)) f++;
-    if (!f->name) unknown(name);
-    if (!map_has(o->flags, name)) cross(a, &sets, f, eq ? eq + 1 : values_of(f));
+    Buf why = {0};
+    const OptFlag *f = find(name, &why);
+    if (!f) usage(buf_str(&why));
+    if (map_has(told, name)) usage(arena_printf(a, "'%s' is there twice", name));
+    map_set(told, name, (void *)(uintptr_t)name);
+    if (!map_has(o->flags, name)) cross(a, &sets, f, eq ? eq + 1 : values_of(a, f));
   }
   return sets;
 }

@@ -24,6 +24,8 @@ void tn_check_list(Arena *a, const char *option, const char *list, char separato
 // where a name is unknown.
 typedef VEC(TnBindings) TnFlagSets;
 TnFlagSets tn_flag_sets(Arena *a, const struct Options *o);
+// Does the compiler have such an option, with such a value? Else why not.
+bool tn_check_flag(const char *name, const char *value, Buf *why);
 
 /* compile.c */
 

@@ -16,6 +16,10 @@ typedef struct {
 static Sweep sweep_of(Arena *a, const Options *o) {
   EvBinding axis = {0};
   if (o->tune.sweep) tn_axis(a, "--sweep", o->tune.sweep, &axis);
+  if (axis.value && strchr(axis.value, '=')) {
+    fprintf(stderr, "tlc: --sweep %s: it is of one size; -p gives others\n", o->tune.sweep);
+    exit(EXIT_USAGE);
+  }
   return (Sweep){axis.name, axis.value};
 }
 

@@ -3,6 +3,7 @@
 #ifndef TLC_TUNER_RESULTS_H
 #define TLC_TUNER_RESULTS_H
 
+#include "driver/json.h"
 #include "tuner/search.h"
 
 // One size of a sweep, or the only one.
@@ -32,6 +33,9 @@ int tn_write_winner(const TnResult *r, const char *path);     // the .cu; an exi
 // is there and is none of ours.
 void tn_check_outputs(const Options *o);
 int tn_save(const TnResults *list, const char *path); // an exit status
+#define TN_FORMAT "tlc tuning 1"
+// The entries of a tuning file, each an object. Ends the run where it is none.
+const AstExpr *tn_tuning_entries(const Json *j);
 // What an entry is stale without: a hash of the program, comments and blanks apart.
 uint64_t tn_source_hash(Arena *a, const char *text, size_t len);
 

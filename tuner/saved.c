@@ -32,47 +32,49 @@ uint64_t tn_source_hash(Arena *a, const char *text, size_t len) {
 
 /* ------------------------------------------------------------------ what is there */
 
-static void put_json(Buf *b, const AstExpr *e) {
+static void put_json(Buf *b, const Json *j, const AstExpr *e) {
   switch (e->kind) {
   case AST_STR: rt_json_string(b, e->str.data); break;
   case AST_INT:
   case AST_FLOAT: buf_puts(b, e->num.text); break;
   case AST_NAME: buf_puts(b, e->name); break;
   case AST_UNARY:
+    if (e->unary.op != AST_OP_NEG) json_bad(j, e, "this is no JSON value");
     buf_putc(b, '-');
-    put_json(b, e->unary.operand);
+    put_json(b, j, e->unary.operand);
     break;
   case AST_LIST:
     for (int i = 0; i < e->items.len; i++) {
       buf_puts(b, i ? ", " : "[");
-      put_json(b, e->items.data[i]);
+      put_json(b, j, e->items.data[i]);
     }
     buf_puts(b, e->items.len ? "]" : "[]");
     break;
   case AST_DICT:
+    (void)json_object(j, e, "");
     for (int i = 0; i < e->dict.len; i++) {
       buf_puts(b, i ? ", " : "{");
-      put_json(b, e->dict.data[i].key);
+      put_json(b, j, e->dict.data[i].key);
       buf_puts(b, ": ");
-      put_json(b, e->dict.data[i].value);
+      put_json(b, j, e->dict.data[i].value);
     }
     buf_puts(b, e->dict.len ? "}" : "{}");
     break;
-  default: buf_puts(b, "null"); break;
+  default: json_bad(j, e, "this is no JSON value");
   }
 }
 
-static const char *member_text(Arena *a, const AstExpr *e, const char *name) {
+static const char *member_text(Arena *a, const Json *j, const AstExpr *e, const char *name) {
   const AstExpr *m = json_member(e, name);
   Buf b = {0};
-  if (m) put_json(&b, m);
+  if (m) put_json(&b, j, m);
   const char *text = arena_str(a, buf_str(&b));
   buf_free(&b);
   return text;
 }
 
 // The members of an entry, some a line; the order is that of the file.
-static const char *entry_text(Arena *a, const AstExpr *e) {
+static const char *entry_text(Arena *a, const Json *j, const AstExpr *e) {
   Buf b = {0};
   for (int i = 0; i < e->dict.len; i++) {
     const AstExpr *key = e->dict.data[i].key;
@@ -81,9 +83,9 @@ static const char *entry_text(Arena *a, const AstExpr *e) {
     for (int k = 0; breaks[k]; k++)
       if (i && !strcmp(key->str.data, breaks[k])) sep = ",\n   ";
     buf_puts(&b, sep);
-    put_json(&b, key);
+    put_json(&b, j, key);
     buf_puts(&b, ": ");
-    put_json(&b, e->dict.data[i].value);
+    put_json(&b, j, e->dict.data[i].value);
   }
   buf_putc(&b, '}');
   const char *text = arena_str(a, buf_str(&b));
@@ -91,18 +93,28 @@ static const char *entry_text(Arena *a, const AstExpr *e) {
   return text;
 }
 
+const AstExpr *tn_tuning_entries(const Json *j) {
+  static const char what[] = "a tuning file is {\"format\": \"" TN_FORMAT "\", \"entries\": [...]}";
+  const AstExpr *root = json_object(j, j->root, what), *format = json_member(root, "format");
+  const AstExpr *list = json_member(root, "entries");
+  if (format && (format->kind != AST_STR || strcmp(format->str.data, TN_FORMAT)))
+    json_bad(j, format, "this tlc reads files of the format \"%s\"", TN_FORMAT);
+  if (!list || list->kind != AST_LIST) json_bad(j, list, "%s", what);
+  for (int i = 0; i < list->items.len; i++)
+    (void)json_object(j, list->items.data[i], "an entry is an object");
+  return list;
+}
+
 static Entries read_entries(Arena *a, const char *path) {
   Entries list = {0};
   if (access(path, F_OK)) return list;
   Json j = json_read(a, "--save", path);
-  const AstExpr *root = json_object(&j, j.root, "it is no tuning file");
-  const AstExpr *entries = json_member(root, "entries");
-  if (!entries || entries->kind != AST_LIST) json_bad(&j, "it is no tuning file: no \"entries\"");
+  const AstExpr *entries = tn_tuning_entries(&j);
   for (int i = 0; i < entries->items.len; i++) {
-    const AstExpr *e = json_object(&j, entries->items.data[i], "an entry is no object");
-    const char *key = arena_printf(a, "%s %s %s", member_text(a, e, "kernel"),
-                                   member_text(a, e, "arch"), member_text(a, e, "sizes"));
-    vec_push(a, &list, (Entry){key, entry_text(a, e)});
+    const AstExpr *e = entries->items.data[i];
+    const char *key = arena_printf(a, "%s %s %s", member_text(a, &j, e, "kernel"),
+                                   member_text(a, &j, e, "arch"), member_text(a, &j, e, "sizes"));
+    vec_push(a, &list, (Entry){key, entry_text(a, &j, e)});
   }
   return list;
 }
@@ -142,16 +154,14 @@ static void put_bindings(Buf *b, const TnBindings *list) {
 // What the winner was tuned for: the kernel's parameters but the tuned ones, by -p or by default.
 static TnBindings tuned_for(Arena *a, const TnSpace *s, const TnCandidate *c) {
   TnBindings list = {0};
-  TnCandidate plain = {.sizes = c->sizes};
-  Options o = tn_options(a, s, &plain);
+  Options o = tn_options(a, s, c);
   Job j = {.arena = a, .sources = src_new(a)};
   j.diags = diag_new(a, j.sources, (DiagOptions){0});
   EvResult r = {0};
   if (!job_open(&j, &o)) return c->sizes;
   job_target(&j, &o);
   EvOptions e = job_eval(&j, &o);
-  e.list = true;
-  (void)ev_compile(&e, &r);
+  (void)ev_compile(&e, &r); // a list of kernels knows no defaults
   for (int i = 0; r.entries.len == 1 && i < r.entries.data[0].params.len; i++) {
     const EvParamInfo *p = &r.entries.data[0].params.data[i];
     if (p->value && !tn_binds(&c->bindings, p->name))
@@ -215,7 +225,7 @@ int tn_save(const TnResults *results, const char *path) {
   }
   qsort(list.data, (size_t)list.len, sizeof *list.data, by_key);
   Buf b = {0};
-  buf_puts(&b, "{\"format\": \"tlc tuning 1\",\n \"entries\": [\n");
+  buf_puts(&b, "{\"format\": \"" TN_FORMAT "\",\n \"entries\": [\n");
   for (int i = 0; i < list.len; i++)
     buf_printf(&b, "  %s%s\n", list.data[i].text, i + 1 < list.len ? "," : "");
   buf_puts(&b, " ]}\n");

@@ -53,6 +53,8 @@ const char *tn_next_value(Arena *a, const char **list, char separator) {
     else if (strchr("])}", *p)) depth--;
   }
   *list = *p ? p + 1 : p;
+  while (start < p && *start == ' ') start++;
+  while (p > start && p[-1] == ' ') p--;
   return arena_strn(a, start, (size_t)(p - start));
 }
 
@@ -127,7 +129,7 @@ static const char *json_text(Arena *a, const Json *j, const AstExpr *e) {
 
 static void json_config(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
   EvConfig one = {0};
-  (void)json_object(j, e, "a configuration is no object");
+  (void)json_object(j, e, "a configuration is an object: {\"NAME\": VALUE, ...}");
   for (int i = 0; i < e->dict.len; i++)
     vec_push(a, &one.bindings,
              (EvBinding){e->dict.data[i].key->str.data, json_text(a, j, e->dict.data[i].value)});
@@ -140,7 +142,8 @@ static void json_axes(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
   TnBindings axes = {0};
   for (int i = 0; i < e->dict.len; i++) {
     const AstExpr *values = e->dict.data[i].value;
-    if (values->kind != AST_LIST) json_bad(j, "a parameter's values are no list");
+    if (values->kind != AST_LIST)
+      json_bad(j, values, "a parameter's values are a list, such as [64, 128]");
     Buf b = {0};
     for (int k = 0; k < values->items.len; k++) {
       if (k) buf_putc(&b, ',');
@@ -155,15 +158,16 @@ static void json_axes(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
 // A list of configurations, an object of lists, or what --list-configs --json prints.
 static void space_of_file(Arena *a, const Options *o, const char *entry, Configs *out) {
   Json j = json_read(a, "--configs", o->tune.configs);
-  if (j.root && j.root->kind == AST_DICT) {
+  if (j.root->kind == AST_DICT) {
     json_axes(a, &j, json_object(&j, j.root, ""), out);
     return;
   }
-  if (!j.root || j.root->kind != AST_LIST)
-    json_bad(&j, "neither a list of configurations nor an object of lists");
+  if (j.root->kind != AST_LIST)
+    json_bad(&j, NULL, "a space is a list of configurations or an object of lists");
   bool listed = false;
   for (int i = 0; i < j.root->items.len; i++) {
-    const AstExpr *e = json_object(&j, j.root->items.data[i], "a configuration is no object");
+    const AstExpr *e = json_object(&j, j.root->items.data[i],
+                                   "a configuration is an object: {\"NAME\": VALUE, ...}");
     const AstExpr *kernel = json_member(e, "kernel"), *list = json_member(e, "configs");
     if (!kernel || !list || list->kind != AST_LIST) {
       json_config(a, &j, e, out);
@@ -173,8 +177,7 @@ static void space_of_file(Arena *a, const Options *o, const char *entry, Configs
     if (kernel->kind != AST_STR || strcmp(kernel->str.data, entry)) continue;
     for (int k = 0; k < list->items.len; k++) json_config(a, &j, list->items.data[k], out);
   }
-  if (listed && !out->len)
-    json_bad(&j, arena_printf(a, "it has no configurations for the kernel '%s'", entry));
+  if (listed && !out->len) json_bad(&j, NULL, "no configurations for the kernel '%s'", entry);
 }
 
 /* ------------------------------------------------------------------ candidates */
@@ -191,7 +194,7 @@ static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *sta
   *status = EXIT_OK;
   if (n == 1) return found;
   if (!n && declared) {
-    diag_report(j->diags, DIAG_NO_SPACE, r->entries.len == 1 ? r->entries.data[0].span : NO_SPAN);
+    drv_no_space(j, r);
     *status = EXIT_WRONG_PROGRAM;
     return NULL;
   }
@@ -202,14 +205,23 @@ static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *sta
   return NULL;
 }
 
+// "; did you mean 'block_M'?", or nothing.
+static const char *did_you_mean(Arena *a, const EvEntry *e, const char *name) {
+  const char **names = NEWN(a, const char *, e->operands.len + 1);
+  for (int i = 0; i < e->operands.len; i++) names[i] = e->operands.data[i];
+  names[e->operands.len] = NULL;
+  const char *near = near_name(name, names);
+  return near ? arena_printf(a, "; did you mean '%s'?", near) : "";
+}
+
 // Programs give the same configurations to kernels with more parameters and with fewer.
-static bool takes(const EvEntry *e, const char *name, Map *told) {
+static bool takes(Arena *a, const EvEntry *e, const char *name, Map *told) {
   for (int i = 0; i < e->operands.len; i++) {
     if (!strcmp(e->operands.data[i], name)) return true;
   }
   if (!map_has(told, name))
-    fprintf(stderr, "tlc: --tune: %s has no parameter '%s' that the space gives: left out\n",
-            e->name, name);
+    fprintf(stderr, "tlc: --tune: %s has no parameter '%s' that the space gives: left out%s\n",
+            e->name, name, did_you_mean(a, e, name));
   map_set(told, name, (void *)(uintptr_t)name);
   return false;
 }
@@ -219,7 +231,7 @@ static void drop_unknown(Arena *a, const EvEntry *e, Configs *list) {
   for (int i = 0; e->operands.len && i < list->len; i++) {
     EvConfig kept = {0};
     for (int k = 0; k < list->data[i].bindings.len; k++) {
-      if (takes(e, list->data[i].bindings.data[k].name, told))
+      if (takes(a, e, list->data[i].bindings.data[k].name, told))
         vec_push(a, &kept.bindings, list->data[i].bindings.data[k]);
     }
     list->data[i] = kept;
@@ -283,17 +295,12 @@ static Configs configs_of(Arena *a, const Options *o, const EvEntry *e, TnSpace 
 
 static void check_axes(const Options *o, const EvEntry *e) {
   for (int i = 0; i < o->tune.axes.len; i++) {
-    const char *names[64] = {0};
     bool found = false;
     tn_check_list(o->arena, "--space", o->tune.axes.data[i].value, ',');
-    for (int k = 0; k < e->operands.len; k++) {
-      found |= !strcmp(e->operands.data[k], o->tune.axes.data[i].name);
-      if (k < 63) names[k] = e->operands.data[k];
-    }
+    const char *name = o->tune.axes.data[i].name;
+    for (int k = 0; k < e->operands.len; k++) found |= !strcmp(e->operands.data[k], name);
     if (found || !e->operands.len) continue;
-    const char *near = near_name(o->tune.axes.data[i].name, names);
-    usage("--space: %s has no parameter '%s'%s%s%s", e->name, o->tune.axes.data[i].name,
-          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    usage("--space: %s has no parameter '%s'%s", e->name, name, did_you_mean(o->arena, e, name));
   }
 }
 
@@ -331,6 +338,7 @@ int tn_space(Arena *a, const Options *o, const TnBindings *override, TnSpace *ou
   Configs list = configs_of(a, o, entry, out);
   if (!o->tune.axes.len) drop_unknown(a, entry, &list);
   Map *seen = map_new(a);
+  if (!list.len) usage("%s: the space has no configuration", out->from);
   for (int i = 0; i < list.len; i++) add(out, &list.data[i], &flags, seen);
   count_locked(out, &list);
   return EXIT_OK;

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "driver/json.h"
+#include "tuner/internal.h"
 #include "tuner/results.h"
+
+enum { MOST_NAMES = 64 };
 
 typedef struct {
   Json json;
@@ -52,14 +55,20 @@ static bool is_text(const AstExpr *e, const char *text) {
   return e && e->kind == AST_STR && !strcmp(e->str.data, text);
 }
 
+// A member that is an object.
+static const AstExpr *member(const Use *u, const AstExpr *e, const char *name) {
+  const AstExpr *m = json_member(e, name);
+  if (!m || m->kind != AST_DICT)
+    json_bad(&u->json, m ? m : e, "an entry has an object \"%s\"", name);
+  return json_object(&u->json, m, "");
+}
+
 // The nearest entry, or NULL; *others: archs that have entries of the kernel.
 static const AstExpr *nearest(const Use *u, double *far, Buf *others) {
-  const AstExpr *root = json_object(&u->json, u->json.root, "it is no tuning file");
-  const AstExpr *list = json_member(root, "entries"), *best = NULL;
-  if (!list || list->kind != AST_LIST) json_bad(&u->json, "it is no tuning file: no \"entries\"");
+  const AstExpr *list = tn_tuning_entries(&u->json), *best = NULL;
   *far = INFINITY;
   for (int i = 0; i < list->items.len; i++) {
-    const AstExpr *e = json_object(&u->json, list->items.data[i], "an entry is no object");
+    const AstExpr *e = list->items.data[i];
     const AstExpr *arch = json_member(e, "arch");
     if (!is_text(json_member(e, "kernel"), u->kernel->name)) continue;
     if (!is_text(arch, u->arch)) {
@@ -67,8 +76,7 @@ static const AstExpr *nearest(const Use *u, double *far, Buf *others) {
         buf_printf(others, "%s%s", others->len ? ", " : "", arch->str.data);
       continue;
     }
-    const AstExpr *sizes = json_object(&u->json, json_member(e, "sizes"), "\"sizes\" is no object");
-    double d = distance(u, sizes);
+    double d = distance(u, member(u, e, "sizes"));
     if (d < *far) {
       *far = d;
       best = e;
@@ -77,14 +85,33 @@ static const AstExpr *nearest(const Use *u, double *far, Buf *others) {
   return best;
 }
 
-static void bind(const Use *u, const AstExpr *e, const char *member, Map *into) {
-  const AstExpr *set = json_member(e, member);
-  if (!set) return;
-  (void)json_object(&u->json, set, "a configuration is no object");
+static void check_parameter(const Use *u, const AstEntry *e) {
+  const char *names[MOST_NAMES + 1] = {0}, *name = e->key->str.data;
+  for (int i = 0; i < u->kernel->params.len && i < MOST_NAMES; i++) {
+    names[i] = u->kernel->params.data[i].name;
+    if (!strcmp(names[i], name)) return;
+  }
+  const char *near = near_name(name, names);
+  json_bad(&u->json, e->key, "%s has no parameter '%s'%s%s%s", u->kernel->name, name,
+           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static void check_flag(const Use *u, const AstEntry *e) {
+  Buf why = {0};
+  if (!tn_check_flag(e->key->str.data, value_text(u, e->value), &why))
+    json_bad(&u->json, e->key, "%s", buf_str(&why));
+  buf_free(&why);
+}
+
+typedef void Check(const Use *u, const AstEntry *e);
+
+static void bind(const Use *u, const AstExpr *set, Check *check, Map *into) {
   for (int i = 0; i < set->dict.len; i++) {
-    const char *name = set->dict.data[i].key->str.data;
+    const AstEntry *e = &set->dict.data[i];
+    const char *name = e->key->str.data;
+    check(u, e);
     if (!map_has(into, name)) // what the command says counts more
-      map_set(into, name, (void *)(uintptr_t)value_text(u, set->dict.data[i].value));
+      map_set(into, name, (void *)(uintptr_t)value_text(u, e->value));
   }
 }
 
@@ -97,16 +124,18 @@ static bool is_stale(const Use *u, const AstExpr *e, const Job *j) {
   return was && !is_text(was, hash);
 }
 
-static int complain(const Options *o, const char *what) {
-  fprintf(stderr, "tlc: %s: --tuned %s: %s\n", o->tune.strict ? "error" : "warning", o->tune.tuned,
-          what);
-  return o->tune.strict ? EXIT_WRONG_PROGRAM : EXIT_OK;
+// `instead`: what happens where it is no error.
+static int complain(const Options *o, const char *what, const char *instead) {
+  bool error = o->tune.strict || o->werror;
+  fprintf(stderr, "tlc: %s: --tuned %s: %s%s\n", error ? "error" : "warning", o->tune.tuned, what,
+          error ? "" : instead);
+  return error ? EXIT_WRONG_PROGRAM : EXIT_OK;
 }
 
 // Parameters and options of the chosen entry, over what the command left open.
 static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, const Job *j) {
-  bind(u, e, "config", o->bindings);
-  bind(u, e, "flags", o->flags);
+  bind(u, member(u, e, "config"), check_parameter, o->bindings);
+  if (json_member(e, "flags")) bind(u, member(u, e, "flags"), check_flag, o->flags);
   if (o->remarks) {
     const char *sizes = far > 0 ? "the nearest sizes, " : "these sizes, ";
     Buf b = {0};
@@ -115,7 +144,7 @@ static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, co
     buf_free(&b);
   }
   if (!is_stale(u, e, j)) return EXIT_OK;
-  return complain(o, "the program has changed since it was tuned: tune it anew");
+  return complain(o, "the program has changed since it was tuned: tune it anew", "");
 }
 
 // The kernel with its parameters as this build binds them; a list of kernels knows none.
@@ -128,6 +157,7 @@ static const EvEntry *bound(EvOptions *ev, const EvEntry *kernel) {
 }
 
 int tn_use(Options *o, Job *j) {
+  static const char defaults[] = ": defaults are used";
   EvResult r = {0};
   job_target(j, o);
   EvOptions ev = job_eval(j, o);
@@ -136,8 +166,8 @@ int tn_use(Options *o, Job *j) {
   vec_push(j->arena, &j->read, o->tune.tuned);
   (void)ev_compile(&ev, &r);
   if (strchr(o->arch, ','))
-    return complain(o, "an entry is for one target, and --arch names several: defaults are used");
-  if (r.entries.len > 1) return complain(o, "it is for one kernel: name it by --entry");
+    return complain(o, "an entry is for one target, and --arch names several", defaults);
+  if (r.entries.len > 1) return complain(o, "it is for one kernel: name it by --entry", defaults);
   if (!r.entries.len) return EXIT_OK;
   Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, NULL, j->target->name};
   u.kernel = bound(&ev, &r.entries.data[0]);
@@ -150,8 +180,9 @@ int tn_use(Options *o, Job *j) {
   } else {
     const char *there =
         others.len ? arena_printf(o->arena, "; there are some for %s", buf_str(&others)) : "";
-    status = complain(o, arena_printf(o->arena, "no entry for %s on %s fits%s: defaults are used",
-                                      u.kernel->name, u.arch, there));
+    status = complain(
+        o, arena_printf(o->arena, "no entry for %s on %s fits%s", u.kernel->name, u.arch, there),
+        defaults);
   }
   buf_free(&others);
   return status;
