@@ -144,10 +144,36 @@ static void own_lines(const char *name, Buf *out) {
   buf_printf(out, "#line %d \"%s\"\n", lines_of(out) + 1, name);
 }
 
-static void program(Arena *a, const Program *p, const CgOptions *o, Needs *needs, Buf *out) {
+static const char protocol[] =
+    "// A channel is a ring of slots in shared memory, each with tiles that are used together.\n"
+    "// The producer, one thread of the warpgroup behind the consumers, fills the slots by TMA,\n"
+    "// and the consumers use them in the same order. Each has two mbarriers, NAME_full and\n"
+    "// NAME_empty:\n"
+    "//   producer   waits for empty, arms full with the bytes to come, issues the copies\n"
+    "//   consumers  wait for full, use the tiles, let the slot go: each warp arrives at empty\n"
+    "// Either side counts the slot and its phase, the parity of its rounds through the ring. The\n"
+    "// producer, whose counters end in _next, waits for the phase before: at first all is\n"
+    "// empty.\n";
+
+static void find_channel(void *ctx, Stmt *s) {
+  bool *found = ctx;
+  *found |= s->kind == ST_IF && s->u.branch.roles && st_has_op(s, OP_MBAR_WAIT);
+}
+
+// Explains channels before the file's first kernel that has some.
+static void explain(const Kernel *k, bool *explained, Buf *out) {
+  bool found = false;
+  if (!*explained) st_walk(k->body, find_channel, &found);
+  if (found) buf_printf(out, "\n%s", protocol);
+  *explained |= found;
+}
+
+static void program(Arena *a, const Program *p, const CgOptions *o, Needs *needs, bool *explained,
+                    Buf *out) {
   for (int i = 0; i < p->kernels.len; i++) {
     Cg c = writer(a, p, o, needs, out);
     c.k = p->kernels.data[i];
+    explain(c.k, explained, out);
     c.facts = facts_new(a, p, c.k);
     cg_blank(&c);
     cg_kernel(&c, c.k);
@@ -170,10 +196,11 @@ void cg_cuda_all(const Program *const *p, const CgOptions *o, int n, Buf *out) {
   Arena *a = arena_new();
   Needs *needs = needs_new(a);
   Buf text = {0}, whole = {0};
+  bool explained = false;
   for (int i = 0, last; i < n; i = last + 1) {
     Program api;
     for (last = i; last + 1 < n && !cg_first_of_api(p, o, last + 1, &api);) last++;
-    for (int k = i; k <= last; k++) program(a, p[k], &o[k], needs, &text);
+    for (int k = i; k <= last; k++) program(a, p[k], &o[k], needs, &explained, &text);
     if (o[i].api) cg_choose(a, p + i, o + i, last - i + 1, needs, &text);
   }
   head(a, p, o, n, &whole);

@@ -124,7 +124,8 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
     die("a gemm that check should have refused");
   g->pair_m = pairs(a, arg[op_arg(OP_GEMM, "transa")].i, g->K);
   g->pair_n = pairs(b, !arg[op_arg(OP_GEMM, "transb")].i, g->K) && g->N / g->warps_n % 16 == 0;
-  if (crew_is_all(p->kernel, crew)) plan_wgmma(p->c, p->kernel, s, g);
+  const char *why = "only some threads run it";
+  if (crew_is_all(p->kernel, crew)) why = plan_wgmma(p->c, p->kernel, s, g);
   agree_on_pairs(p, s, g);
   plan_set(p->c->plan, s, g);
   vec_push(p->c->arena, &p->gemms, s);
@@ -141,6 +142,7 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
               "%dx%dx%d: mma.sync m%dn%dk%d %s -> %s on %d x %d warps, each %d x %d", g->M, g->N,
               g->K, g->m, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,
               g->M / g->warps_m, g->N / g->warps_n);
+  if (why && p->c->target->bulk) diag_remark(p->c->diags, s->span, "gemm", "not by wgmma: %s", why);
 }
 
 // A copy or an atomic_tile from a shared tile to a tensor.
@@ -191,10 +193,12 @@ static void plan_loops(void *ctx, Stmt *s) {
   else plan_one_loop(p->c, p->kernel, p->facts, s);
 }
 
-static void remark_copies(void *ctx, Stmt *s) {
+static void remark_moves(void *ctx, Stmt *s) {
   Planner *p = ctx;
   if (s->kind == ST_OP && s->u.op.op == OP_COPY)
     plan_copy_remarks(p->c, p->facts, s, plan_copy(p->c->plan, s));
+  const PlanLoop *loop = plan_loop(p->c->plan, s);
+  if (loop) plan_loop_remarks(p->c, s, loop);
   if (s->kind != ST_FOR || s->u.loop.loop != LOOP_PARALLEL) return;
   const PlanCopy *gather = plan_copy(p->c->plan, s);
   if (gather && gather->async)
@@ -226,7 +230,7 @@ void pass_plan(Program *p, PassCtx *c) {
     if (!crews_any(pl.crews)) plan_roles(c, pl.facts, p, k);
     else diag_remark(c->diags, k->span, "roles", "no producer: some threads work apart");
     plan_cluster(c, pl.facts, k);
-    walk_facts(c->arena, pl.facts, k->body, remark_copies, &pl);
+    walk_facts(c->arena, pl.facts, k->body, remark_moves, &pl);
     remark_tiles(&pl);
   }
 }

@@ -115,6 +115,15 @@ static const char *width_reason(Arena *a, Facts *f, const Region *r, int got) {
   return NULL;
 }
 
+// TMA leaves out what is outside of the tensor.
+static void remark_tma(PassCtx *c, const Stmt *s, const PlanCopy *plan) {
+  diag_remark(c->diags, s->span, "copy", "by TMA");
+  if (plan->guard)
+    diag_remark(c->diags, s->span, "guard", "none: TMA %s outside of %s",
+                plan->store ? "stores nothing" : "reads zeros",
+                s->u.op.arg[plan->store].region->buf->name);
+}
+
 static void remark_width(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan) {
   const char *why = NULL;
   for (int i = 0; i < 2 && !why; i++) {
@@ -130,6 +139,10 @@ static void remark_width(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *pl
 
 void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan) {
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  if (plan->channel || plan->store) {
+    remark_tma(c, s, plan);
+    return;
+  }
   if (matters(src) || matters(dst)) remark_width(c, f, s, plan);
   const Region *r = src->buf->scope == SC_GLOBAL ? src : dst;
   if (r->buf->scope != SC_GLOBAL) return;

@@ -20,6 +20,9 @@ void plan_copy_remarks(PassCtx *c, Facts *f, const Stmt *s, const PlanCopy *plan
 // planned.
 void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop);
 
+// Where no producer fills the loop's tiles.
+void plan_loop_remarks(PassCtx *c, const Stmt *loop, const PlanLoop *plan);
+
 // Why the copy at position `at` of the loop's body must not run ahead of its iteration; NULL: it
 // may.
 const char *plan_in_order_why(PassCtx *c, Kernel *k, Stmt *loop, int at);
@@ -38,8 +41,9 @@ void plan_slabs(PassCtx *c, Kernel *k);
 
 /* plan_wgmma.c */
 
-// Makes the planned gemm one of wgmma, where the target has it and the operands allow.
-void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
+// Makes the planned gemm one of wgmma, where the target has it and the operands allow. Gives why
+// not; NULL: it is one, or the target has none.
+const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 
 // Do the accumulators fit where `teams` teams of the kernel's threads stand beside a producer?
 bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams);

@@ -115,8 +115,9 @@ static void plan_direct_copy(Test *t, Stmt *s, PlanLoop *plan) {
   plan->copies += copy->async;
 }
 
-static void remark_loop(PassCtx *c, const Stmt *loop, const PlanLoop *plan, int asked) {
-  if (asked == 0) return;
+void plan_loop_remarks(PassCtx *c, const Stmt *loop, const PlanLoop *plan) {
+  int asked = loop->u.loop.num_stages;
+  if (asked == 0 || plan->channels) return;
   if (loop->u.loop.cond) {
     diag_remark(c->diags, loop->span, "pipeline", "in order: a break may end the loop");
     return;
@@ -149,5 +150,4 @@ void plan_one_loop(PassCtx *c, const Kernel *k, Facts *f, Stmt *loop) {
     if (!copy->async && copy->why && loads)
       diag_remark(c->diags, s->span, "pipeline", "this copy runs in order: %s", copy->why);
   }
-  remark_loop(c, loop, plan, loop->u.loop.num_stages);
 }

@@ -79,27 +79,53 @@ bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int te
          registers(k, g) + OTHERS <= plan_consumer_regs(t, threads);
 }
 
-void plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
+// What the types say.
+static const char *types_why(PassCtx *c, const Kernel *k, const Stmt *s, const PlanGemm *g) {
+  const Arg *arg = s->u.op.arg;
+  const Buffer *a = arg[0].region->buf, *b = arg[1].region->buf;
+  bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
+  int bits = dt_bits(a->dtype), step = 256 / bits;
+  if (!pass_flag(c, k, "wgmma", 1)) return "-fno-wgmma";
+  if (k->threads % WARPGROUP) return "the threads are no whole warpgroups, of 128 each";
+  if (!types(a->dtype, b->dtype, g->c))
+    return arena_printf(c->arena, "it multiplies no %s by %s into %s", dt_name(a->dtype),
+                        dt_name(b->dtype), dt_name(g->c));
+  if (g->K % step) return arena_printf(c->arena, "K = %d is no multiple of %d", g->K, step);
+  if (bits != 16 && (!tb || (ta && a->scope == SC_SHARED))) // K-major only
+    return arena_printf(c->arena, "%s of %d bits lies not along K", (tb ? a : b)->name, bits);
+  if (ta && a->scope == SC_FRAGMENT) return "a fragment is not transposed";
+  return NULL;
+}
+
+const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) {
   const Arg *arg = s->u.op.arg;
   const Region *a = arg[0].region, *b = arg[1].region;
   bool ta = arg[op_arg(OP_GEMM, "transa")].i, tb = arg[op_arg(OP_GEMM, "transb")].i;
-  int groups = k->threads / WARPGROUP, bits = dt_bits(a->buf->dtype);
-  if (!c->target->bulk || !pass_flag(c, k, "wgmma", 1) || k->threads % WARPGROUP) return;
-  if (!types(a->buf->dtype, b->buf->dtype, g->c) || g->K % (256 / bits)) return;
-  if (bits != 16 && (!tb || (ta && a->buf->scope == SC_SHARED))) return; // K-major only
+  int groups = k->threads / WARPGROUP;
+  if (!c->target->bulk) return NULL;
+  const char *why = types_why(c, k, s, g);
+  if (why) return why;
   int wm = groups;
   while (wm > 1 && (groups % wm || g->M % (ROWS * wm))) wm--;
   int wn = groups / wm;
-  if (g->M % (ROWS * wm) || g->N % (8 * wn)) return;
+  if (g->M % (ROWS * wm) || g->N % (8 * wn))
+    return arena_printf(c->arena, "%d warpgroups do not share %d x %d in parts of 64 x 8", groups,
+                        g->M, g->N);
   int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
-  if (!n || registers(k, g) + OTHERS > plan_consumer_regs(c->target, k->threads)) return;
-  if (a->buf->scope == SC_FRAGMENT ? ta : !operand(c, k, a, ta, wm, g->M / wm, ROWS, g->K)) return;
-  if (!operand(c, k, b, !tb, wn, g->N / wn, n, g->K)) return;
+  int regs = plan_consumer_regs(c->target, k->threads);
+  if (!n || registers(k, g) + OTHERS > regs)
+    return arena_printf(c->arena, "%d accumulators and %d others are more than %d registers",
+                        registers(k, g), OTHERS, regs);
+  if (a->buf->scope != SC_FRAGMENT && !operand(c, k, a, ta, wm, g->M / wm, ROWS, g->K))
+    return arena_printf(c->arena, "no descriptor says how %s lies", a->buf->name);
+  if (!operand(c, k, b, !tb, wn, g->N / wn, n, g->K))
+    return arena_printf(c->arena, "no descriptor says how %s lies", b->buf->name);
   g->wgmma = true;
   g->pair_m = g->pair_n = false;
   g->warps_m = wm;
   g->warps_n = wn;
   g->m = ROWS;
   g->n = n;
-  g->k = 256 / bits;
+  g->k = 256 / dt_bits(a->buf->dtype);
+  return NULL;
 }

@@ -21,6 +21,30 @@ case_wgmma() { # of every type; of 32 bits only where both operands lie along K 
   done
   ! "$TLC" --arch=sm_90a --remarks samples/gemm_tf32.tl -o "$D/x.cu" 2>&1 | grep 'wgmma m64' || fail tf32
 }
+case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA's
+  why() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE 'not by wgmma: .*'; }
+  same "$(why samples/gemm_tf32.tl)" "not by wgmma: B_shared of 32 bits lies not along K"
+  same "$(why samples/gemm_nt.tl -fno-wgmma)" "not by wgmma: -fno-wgmma"
+  same "$(why samples/gemm_nt.tl -p thread_num=64)" "not by wgmma: the threads are no whole warpgroups, of 128 each"
+  same "$(why samples/gemm_nt.tl -p block_K=24)" "not by wgmma: K = 24 is no multiple of 16"
+  same "$(why samples/gemm_nt.tl -p block_M=32)" "not by wgmma: 2 warpgroups do not share 32 x 256 in parts of 64 x 8"
+  same "$(why samples/gemm_nt.tl -p block_M=192,thread_num=512)" \
+    "not by wgmma: 96 accumulators and 30 others are more than 112 registers"
+  same "$(why samples/gemm_nt.tl)" ""
+  "$TLC" --arch=sm_90a --remarks samples/gemm.tl -p M=100 -o "$D/x.cu" 2>&1 |
+    grep -oE '(copy|guard|pipeline): .*' | sort -u > "$D/out"
+  same "$(cat "$D/out")" "$(printf '%s\n' 'copy: 16-byte accesses' 'copy: by TMA' \
+    'guard: dimension 0 of C: not proved: 128 <= 100' 'guard: none: TMA reads zeros outside of A')"
+}
+case_protocol() { # of channels, explained once a file that has some
+  told() { grep -c '^// A channel is a ring' "$D/x.cu"; }
+  "$TLC" --arch=sm_90a samples/linear_attention.tl -o "$D/x.cu" || fail emit
+  same "$(grep -c '_full = ' "$D/x.cu") $(told)" "3 1"
+  "$TLC" --arch=sm_80,sm_90a samples/gemm.tl -o "$D/x.cu" || fail emit
+  same "$(told)" 1
+  "$TLC" --arch=sm_90a -fno-warp-specialize samples/gemm.tl -o "$D/x.cu" || fail emit
+  same "$(told)" 0
+}
 case_slabs() { # stores by slabs where every warpgroup has all columns, not where half would wait
   slabs() {
     "$TLC" --arch=sm_90a --remarks -p M=264,N=512,K=136,block_N=256 "$@" samples/gemm_nt.tl -o "$D/x.cu" 2>&1 |

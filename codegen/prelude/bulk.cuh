@@ -166,7 +166,7 @@ static __device__ __forceinline__ void tlc_bulk_load(void *dst, const void *src,
                : "memory");
 }
 
-// The same into each block of the cluster whose bit is set.
+// Copies `bytes`, a multiple of 16, into each block of the cluster whose bit is set.
 // @helper bulk_multicast device needs smem_addr
 static __device__ __forceinline__ void tlc_bulk_multicast(void *dst, const void *src,
                                                           uint32_t bytes, uint64_t *bar,

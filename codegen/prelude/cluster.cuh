@@ -98,7 +98,7 @@ static __device__ __forceinline__ void tlc_stmatrix_x4(void *smem, const void *r
                : "memory");
 }
 
-// The same, each matrix transposed.
+// Each matrix is stored transposed.
 // @helper stmatrix_trans_x1 device needs smem_addr
 static __device__ __forceinline__ void tlc_stmatrix_trans_x1(void *smem, const void *reg) {
   uint32_t r[1];

@@ -44,9 +44,9 @@ static __device__ __forceinline__ void tlc_mbar_arrive_remote(uint64_t *bar, uin
                : "memory");
 }
 
-// The same, of wgmma that have been waited for: their reads are complete, not only issued, so that
-// nothing has to be released to the block that refills what they read. A release at the cluster
-// would be a fence of all memory.
+// Arrives at the same barrier of another block of the cluster, behind wgmma that have been waited
+// for: their reads are complete, not only issued, so that nothing has to be released to the block
+// that refills what they read. A release at the cluster would be a fence of all memory.
 // @helper mbar_arrive_remote_wgmma device needs smem_addr
 static __device__ __forceinline__ void tlc_mbar_arrive_remote_wgmma(uint64_t *bar, uint32_t rank) {
   asm volatile("{\n.reg .b32 remote;\n"
@@ -92,13 +92,13 @@ static __device__ __forceinline__ void tlc_fence_proxy_async() {
   asm volatile("fence.proxy.async;" ::: "memory");
 }
 
-// The same, in shared memory.
+// Shows this thread's plain accesses of shared memory to asynchronous copies and wgmma.
 // @helper fence_proxy_async_shared device
 static __device__ __forceinline__ void tlc_fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The same, in global memory.
+// Shows this thread's plain accesses of global memory to asynchronous copies.
 // @helper fence_proxy_async_global device
 static __device__ __forceinline__ void tlc_fence_proxy_async_global() {
   asm volatile("fence.proxy.async.global;" ::: "memory");

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void tlc_tma_load_5d(void *dst, const CUtensor
                : "memory");
 }
 
-// The same into each block of the cluster whose bit is set, at the same offsets.
+// Loads a box into each block of the cluster whose bit is set, at the same offsets.
 // @helper tma_multicast_1d device needs smem_addr
 static __device__ __forceinline__ void tlc_tma_multicast_1d(void *dst, const CUtensorMap *map,
                                                             uint64_t *bar, uint32_t blocks,
