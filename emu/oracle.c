@@ -168,6 +168,7 @@ static OKernel prepare_kernel(Oracle *o, const Kernel *k) {
     if (b->scope == SC_GLOBAL) define_global(o, b);
     else define_on_chip(o, b, k->threads, seen_as_bits(k, b));
   }
+  o->threads = k->threads;
   out.body = oracle_compile(o, k->body);
   return out;
 }

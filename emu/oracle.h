@@ -8,6 +8,8 @@
 
 enum { MAX_GROUPS = 32 }; // groups of 32 threads in a block
 
+typedef struct Watch Watch;
+
 // One buffer's storage. Global: the caller's bytes. On chip: one Val an element; LOCAL: `elems` for
 // each thread, thread after thread.
 typedef struct {
@@ -29,6 +31,9 @@ typedef struct {
   Node **place_of;
   int64_t *place;                   // by element: where the caller has it; NULL: in order
   uint8_t *placed, *placed_written; // the caller's arrays then
+  Watch *watch;    // by element, while a loop runs whose iterations might disturb one another
+  Watch *watch_of; // its room
+  int64_t watch_room;
 } Mem;
 
 typedef struct {
@@ -45,6 +50,8 @@ struct OStmt {
   OStmt **child; // BLOCK
   LoopKind loop;
   int *slot;            // FOR, LET: variables
+  Mem **watched;        // FOR of the outermost parallel loop
+  int nwatched;
   Node **min, **extent; // FOR
   OStmt *body, *other;  // FOR, IF
   Node *cond;           // IF, ASSUME
@@ -84,11 +91,15 @@ typedef struct {
   Mem *mem; // by buffer slot
   int nmem;
   int threads;   // of the block
+  bool nest;     // a parallel loop's body is compiled
   int group;     // whose lanes m.lane points to
   int64_t block; // its number
   bool track;
   bool wgmma; // EmuCall.wgmma
   OLoop *loop; // the innermost that jumps may leave; NULL where none was left
+  uint64_t runs;            // of parallel loops with something to watch
+  int64_t total, iteration; // of the one that runs: iterations, and that of lane 0
+  int64_t inner;            // of the parallel loops in it
 } Oracle;
 
 /* oracle_compile.c */
@@ -101,6 +112,21 @@ void oracle_group(Oracle *o, const Frame *f, int g); // makes group g's lanes cu
 uint32_t oracle_locate(Oracle *o, const Mem *m, Node **idx, const void *key, Span span,
                        uint32_t mask, int n, int64_t *at);
 void oracle_load(Machine *m, const Node *x, uint32_t mask, int n, Val *out, double *err);
+
+/* oracle_watch.c */
+
+typedef struct {
+  Arena *arena;
+  VEC(Buffer *) all;
+} BufferList;
+
+void oracle_compile_watch(Oracle *o, OStmt *d, const Stmt *loop); // finds what has to be watched
+void watch_begin(Oracle *o, const OStmt *s, int64_t total);
+void watch_end(const OStmt *s);
+int64_t watch_inner(const Oracle *o, int64_t it); // Oracle.inner of a parallel loop's iteration
+// Lane `lane` of n touches element `at` of what is watched; n 1: all lanes do.
+void watch_read(Oracle *o, const Mem *m, int64_t at, int lane, int n, const Node *x);
+void watch_write(Oracle *o, const OStmt *s, int64_t at, int lane, int n, Val v);
 
 /* oracle_mem.c: `at` is an element offset (LOCAL: the thread's part included) */
 void mem_get(const Mem *m, int64_t at, int64_t stride, int n, Val *v, double *err);

@@ -29,7 +29,12 @@ static void compile_for(Oracle *o, OStmt *d, const Stmt *s) {
     bool uniform = d->min[i]->uniform && d->extent[i]->uniform && d->loop != LOOP_PARALLEL;
     d->slot[i] = emu_bind(&o->c, s->u.loop.var[i], uniform);
   }
+  bool outermost = d->loop == LOOP_PARALLEL && !o->nest;
+  o->nest |= outermost;
   d->body = oracle_compile(o, s->u.loop.body);
+  if (!outermost) return;
+  o->nest = false;
+  if (o->threads > 1) oracle_compile_watch(o, d, s);
 }
 
 static void compile_op(Oracle *o, OStmt *d, const Stmt *s) {

@@ -62,7 +62,9 @@ void oracle_load(Machine *machine, const Node *x, uint32_t mask, int n, Val *out
   for (int i = 0; i < n; i++) {
     out[i] = safe;
     if (err) err[i] = 0;
-    if (inside >> i & 1) mem_get(m, at[i], 1, 1, &out[i], err ? &err[i] : NULL);
+    if (!(inside >> i & 1)) continue;
+    if (m->watch) watch_read(o, m, at[i], i, n, x);
+    mem_get(m, at[i], 1, 1, &out[i], err ? &err[i] : NULL);
   }
 }
 
@@ -108,9 +110,11 @@ static void evaluate_store(Oracle *o, const OStmt *s, uint32_t mask, int n, Pend
 }
 
 static void commit_store(Oracle *o, const OStmt *s, int n, const Pending *p) {
-  for (int i = 0; i < n; i++)
-    if (p->inside >> i & 1)
-      mem_put(s->mem, p->at[i], 1, 1, &p->v[i], o->track ? &p->err[i] : NULL);
+  for (int i = 0; i < n; i++) {
+    if (!(p->inside >> i & 1)) continue;
+    if (s->mem->watch) watch_write(o, s, p->at[i], i, n, p->v[i]);
+    mem_put(s->mem, p->at[i], 1, 1, &p->v[i], o->track ? &p->err[i] : NULL);
+  }
 }
 
 // All threads read before any writes: a leaf statement is one step of the block.
@@ -255,6 +259,7 @@ static void exec_lane_for(Oracle *o, const OStmt *s, const Frame *f, int k) {
   OLoop loop;
   sub.mask = mask;
   enter_loop(o, &loop);
+  int64_t inner = o->inner;
   for (int64_t it = 0; !done(o); it++) {
     uint32_t any = 0;
     for (int g = 0; g < f->ngroups; g++) {
@@ -270,7 +275,9 @@ static void exec_lane_for(Oracle *o, const OStmt *s, const Frame *f, int k) {
     }
     if (!any) break;
     memset(loop.skipped, 0, sizeof loop.skipped);
+    if (s->loop == LOOP_PARALLEL) o->inner = watch_inner(o, it);
     exec_lane_for(o, s, &sub, k + 1);
+    o->inner = inner;
   }
   o->loop = loop.outer;
 }
@@ -307,13 +314,16 @@ static void exec_parallel(Oracle *o, const OStmt *s, const Frame *f) {
   if (o->track) sub.err = NEWN(tmp, LaneErrs, o->c.nlane);
   OLoop *outer = o->loop;
   o->loop = NULL;
+  watch_begin(o, s, total);
   while (total > 0 && !done(o)) {
     oracle_group(o, &sub, 0);
     int n = next_iterations(o, s, min, extent, at, total);
     mask = n == LANES ? ALL_LANES : (UINT32_C(1) << n) - 1;
     oracle_exec(o, s->body, &sub);
     total -= n;
+    o->iteration += n;
   }
+  watch_end(s);
   o->loop = outer;
   arena_free(tmp);
 }

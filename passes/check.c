@@ -130,7 +130,7 @@ static void visit_for(Place p, Stmt *s) {
   if (par) {
     check_parallel(k, s);
     if (p.divergent && !p.parallel) report_divergent(p, "a Parallel loop", s->span);
-    else if (!p.parallel) check_threads(k, s);
+    else if (!p.parallel) check_threads(k, s), check_iterations(k, s);
   }
   int mark = facts_mark(k->facts);
   for (int i = 0; par && !p.parallel && i < s->u.loop.nvars; i++) {

@@ -39,6 +39,10 @@ void check_atomic(Check *k, const Stmt *s);
 void check_threads(Check *k, Stmt *loop); // the outermost T.Parallel of its nest
 void check_fragment_store(Check *k, const Stmt *s); // outside of parallel loops
 
+/* check_iterations.c */
+
+void check_iterations(Check *k, Stmt *loop); // the same
+
 /* check_reducers.c */
 
 void check_reducers(Check *k); // none is read before it is finalized
