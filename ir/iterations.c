@@ -1,8 +1,7 @@
 // Do iterations of a parallel loop depend on one another: does one write an element that another
-// reads, or writes with another value? Decided for each buffer from the indices: apart for all
-// sizes, meeting for certain (then there are two iterations to show), or open. Iterations are
-// compared by enumerating them where their indices do not settle it; a large loop's by a part of
-// it, which can only show that they meet. SPDX-License-Identifier: MIT
+// reads, or writes with another value? Decided for each buffer from the indices: by their form, or
+// by listing the iterations; of a large loop a part, which can only show that they meet.
+// SPDX-License-Identifier: MIT
 #include "ir/iterations.h"
 
 #include "ir/internal.h"
@@ -325,7 +324,7 @@ static bool range(const Use *u, const Affine *f, int64_t *lo, int64_t *hi) {
 // An index's dimensions without what is the same in all iterations.
 typedef struct {
   Expr *idx[DIMS];
-  bool whole; // nothing was left out
+  bool whole[DIMS]; // nothing was left out
 } Rest;
 
 static bool steady_in(const Loop *l, const Use *u, const Affine *f, const Affine *g) {
@@ -345,7 +344,7 @@ static Expr *varying(const Loop *l, const Use *u, Affine f, bool *whole) {
     f.term[n] = f.term[i];
     f.coeff[n++] = f.coeff[i];
   }
-  *whole &= n == f.n;
+  *whole = n == f.n;
   f.n = n;
   return ex_from_affine(l->a, &f);
 }
@@ -355,7 +354,6 @@ typedef enum { OVERLAP, DISJOINT, UNKNOWN } Ranges;
 static Ranges split(const Loop *l, const Use *w, const Use *x, Rest *rw, Rest *rx) {
   if (w->n != x->n || w->n > DIMS) return UNKNOWN;
   bool known = true;
-  rw->whole = rx->whole = true;
   for (int d = 0; d < w->n; d++) {
     Affine f = ex_affine(l->a, w->idx[d]), g = ex_affine(l->a, x->idx[d]);
     int64_t lo, hi, from, to;
@@ -363,8 +361,8 @@ static Ranges split(const Loop *l, const Use *w, const Use *x, Rest *rw, Rest *r
       known = false;
       continue;
     }
-    rw->idx[d] = varying(l, w, f, &rw->whole);
-    rx->idx[d] = varying(l, x, g, &rx->whole);
+    rw->idx[d] = varying(l, w, f, &rw->whole[d]);
+    rx->idx[d] = varying(l, x, g, &rx->whole[d]);
     f = ex_affine(l->a, rw->idx[d]);
     g = ex_affine(l->a, rx->idx[d]);
     if (range(w, &f, &lo, &hi) && range(x, &g, &from, &to) && (hi < from || to < lo))
@@ -396,7 +394,7 @@ static bool element(const Listing *g, int64_t *key, bool *none) {
   for (int d = 0; d < g->u->n; d++) {
     if (!value_of(&g->env, g->rest->idx[d], &v) || llabs(v) >= DIM_SPAN / 2) return false;
     bool inside = v >= 0 && (!ex_const(g->u->buf->shape[d], &extent) || v < extent);
-    if (g->rest->whole && !inside) *none = true;
+    if (g->rest->whole[d] && !inside) *none = true;
     *key = *key * DIM_SPAN + v;
   }
   return true;
