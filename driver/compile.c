@@ -114,11 +114,15 @@ const Target *job_newest_target(int sm) {
 }
 
 // "native": the newest target that this machine's GPU runs. Where no GPU is, sm_80 for the
-// emulator.
-static const Target *native_target(void) {
+// emulator; a ranking has none.
+static const Target *native_target(const Options *o) {
   RtGpu *gpu = NULL;
   Buf err = {0};
   bool there = rt_gpu_open(0, &gpu, &err) == RT_OK;
+  if (!there && o->mode == MODE_TUNE) {
+    fprintf(stderr, "tlc: --arch native: %s: name a target\n", buf_str(&err));
+    exit(EXIT_MACHINE);
+  }
   const Target *t = job_newest_target(there ? rt_gpu_info(gpu)->sm : 0);
   rt_gpu_close(gpu);
   buf_free(&err);
@@ -181,7 +185,7 @@ void job_target(Job *j, const Options *o) {
     target_list(j, o);
     return;
   }
-  j->target = native ? native_target() : target_find(o->arch);
+  j->target = native ? native_target(o) : target_find(o->arch);
   if (!j->target) unknown_target(o->arch);
 }
 

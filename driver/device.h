@@ -40,6 +40,10 @@ typedef struct {
 } Product;
 
 bool product_find(const Program *p, Product *out);
+// M, N and K, by the shapes of its parameters a, b and c: where C holds the transpose, p becomes
+// that product. False: they are not those of a product.
+bool product_sizes(Product *p, const int64_t *a, const int64_t *b, const int64_t *c,
+                   int64_t mnk[3]);
 // Its sizes, and the operands' addresses where there is a call. C may be the product's transpose,
 // where that is not square. False: the tensors' shapes are not those of a product.
 bool product_gemm(const RunData *d, const RtCall *call, const Product *p, RtGemm *out);

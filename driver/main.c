@@ -47,6 +47,10 @@ int main(int argc, char **argv) {
       if (diag_errors(j.diags) && !status) status = EXIT_WRONG_PROGRAM;
     }
   }
+  if (fflush(stdout) || ferror(stdout)) {
+    fprintf(stderr, "tlc: stdout does not take all of it: %s\n", strerror(errno));
+    if (!status) status = EXIT_MACHINE;
+  }
   arena_free(arena);
   return status;
 }

@@ -372,6 +372,7 @@ int opt_parse(Options *o, int argc, char **argv) {
     return EXIT_OK;
   }
   if (!o->input) opt_usage("no input file");
+  if (getenv("TLC_JOBS") && o->mode == MODE_TUNE) (void)count("TLC_JOBS", getenv("TLC_JOBS"));
   opt_check(o, given.data, given.len);
   // What is measured here is meant for here.
   if (o->mode == MODE_TUNE && !o->tune.no_run && o->arch == default_arch) o->arch = "native";

@@ -51,21 +51,36 @@ static Product transposed(const Product *p) {
   return (Product){p->b, p->a, p->c, !p->trans_b, !p->trans_a};
 }
 
-static bool shapes_agree(const RunData *d, const Product *p) {
-  const int64_t *a = d->array[p->a].shape, *b = d->array[p->b].shape, *c = d->array[p->c].shape;
+static bool agree(const Product *p, const int64_t *a, const int64_t *b, const int64_t *c) {
   return a[p->trans_a] == c[0] && b[!p->trans_b] == c[1] && a[!p->trans_a] == b[p->trans_b];
+}
+
+bool product_sizes(Product *p, const int64_t *a, const int64_t *b, const int64_t *c,
+                   int64_t mnk[3]) {
+  if (!agree(p, a, b, c)) {
+    const int64_t *other = a;
+    *p = transposed(p);
+    a = b;
+    b = other;
+    if (!agree(p, a, b, c)) return false;
+  }
+  mnk[0] = c[0];
+  mnk[1] = c[1];
+  mnk[2] = a[!p->trans_a];
+  return true;
 }
 
 bool product_gemm(const RunData *d, const RtCall *call, const Product *product, RtGemm *out) {
   Product p = *product;
-  if (!shapes_agree(d, &p)) p = transposed(product);
-  if (!shapes_agree(d, &p)) return false;
-  const RtArray *a = &d->array[p.a], *c = &d->array[p.c];
+  const RtArray *a = &d->array[p.a], *b = &d->array[p.b], *c = &d->array[p.c];
+  int64_t mnk[3];
+  if (!product_sizes(&p, a->shape, b->shape, c->shape, mnk)) return false;
+  a = &d->array[p.a];
   *out = (RtGemm){.in = a->type,
                   .out = c->type,
-                  .m = c->shape[0],
-                  .n = c->shape[1],
-                  .k = a->shape[!p.trans_a],
+                  .m = mnk[0],
+                  .n = mnk[1],
+                  .k = mnk[2],
                   .trans_a = p.trans_a,
                   .trans_b = p.trans_b};
   if (call) out->a = rt_call_device(call, p.a), out->b = rt_call_device(call, p.b);

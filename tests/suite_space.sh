@@ -48,7 +48,7 @@ case_locked() {
   same "$(json 'any("block_M" in x["config"] for x in c)')" False
   all=block_M=128,block_N=128,block_K=32,num_stages=2,thread_num=128,policy=T.GemmWarpPolicy.Square
   rank samples/gemm_nt.tl "${SIZES[@]}" -p $all,enable_rasteration=True || fail "$(cat "$D/err")"
-  has "$D/err" 'every tuned parameter: nothing is searched'
+  has "$D/err" 'every tuned parameter is given: nothing is searched'
   has "$D/out" '1 candidates, 0 pruned'
 }
 case_axes() { # --space, the same parameter twice; without the declared space
@@ -201,6 +201,18 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
     wrong "tlc: ${o%% *} goes with --tune\$" $o -o "$D/x.cu"
   done
   wrong 'tlc: --rounds goes with --bench$' --rounds 3 -o "$D/x.cu"
+  for o in --integers '--seed 1' '--rtol 1' '--in A=x' '--warmup 1' '--finalists 2' '--l2 cold'; do
+    # shellcheck disable=SC2086
+    wrong "tlc: ${o%% *} has no meaning with --tune --no-run\$" "${axis[@]}" $o
+  done
+  for o in --remarks --time-passes '-d all' '--emu-seed 1'; do
+    # shellcheck disable=SC2086
+    wrong "tlc: ${o%% *} has no meaning with --tune\$" "${axis[@]}" $o
+  done
+  wrong 'entry all: a search is of one kernel' "${axis[@]}" --entry all
+  wrong "cache-limit wants at least 1, got '0'" "${axis[@]}" --cache-limit 0
+  wrong 'cache-limit and --no-cache exclude each other' "${axis[@]}" --cache-limit 1 --no-cache
+  wrong "--sweep M=1 and --sweep K=2: a search sweeps one size" --tune --sweep M=1 --sweep K=2
   wrong "tlc: --rounds wants at least 1, got '0'" --bench --rounds 0
   [ ! -e "$D/x.cu" ] || fail "it was compiled"
   for o in --header --emit=ptx -MD --device=emu --out=C=x --tuned=x --strict; do
@@ -357,6 +369,60 @@ case_configs_wrong() { # so with a space
   echo '[{"block_m": 64}]' > "$D/c.json"
   rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/c.json" || fail "$(cat "$D/err")"
   has "$D/err" "no parameter 'block_m' that the space gives: left out; did you mean 'block_M'"
+}
+
+nvcc_that() { # a compiler of this body
+  printf '#!/bin/bash\n[ "$1" = --version ] && exit\n%s\n' "$1" > "$D/nvcc"
+  chmod +x "$D/nvcc"
+  export CUDACXX=$D/nvcc
+}
+case_assembler_fails() { # its time, its files and its words have bounds
+  axis=(samples/gemm_nt.tl "${SIZES[@]}" --space block_M=64 --no-cache)
+  nvcc_that 'sleep 1000'
+  rank "${axis[@]}" --tune-timeout 1; same $? 1
+  has "$D/err" '1 build failed: nvcc: no end within 1 s'
+  nvcc_that 'while [ "$1" != -o ]; do shift; done; exec head -c 4000000000 /dev/zero > "$2"'
+  rank "${axis[@]}"; same $? 1
+  has "$D/err" '1 build failed: nvcc: signal 25'
+  nvcc_that 'echo "k.cu(1): warning: odd"; printf "k.cu(9): error: bad \001\377 thing\n"; exit 2'
+  rank "${axis[@]}" --json; same $? 1
+  has "$D/err" '1 build failed: nvcc: exit status 2: k\.cu\(9\): error: bad \?\? thing$'
+}
+case_ranking_interrupted() { # by a signal, while it compiles or while nvcc runs: soon, and nothing is left
+  nvcc_that "echo \$\$ >> '$D/pids'; sleep 1000"
+  cat > "$D/stop.py" << 'END'
+import signal, subprocess, sys, time
+what, seconds = sys.argv[1], float(sys.argv[2])
+p = subprocess.Popen(sys.argv[3:], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+time.sleep(seconds)
+p.send_signal(getattr(signal, what))
+begin = time.time()
+said = p.communicate()[1].decode()
+assert p.returncode == 128 + getattr(signal, what), (p.returncode, said)
+assert "tlc: interrupted: the same command goes on from there" in said and "a bug" not in said, said
+assert time.time() - begin < 10, "it went on"
+END
+  stop() { python3 "$D/stop.py" "$@" > "$D/out" 2>&1 || fail "$(cat "$D/out")"; }
+  stop SIGINT 0.5 "$TLC" --tune --no-run samples/gemm_nt.tl -p M=512,N=512 -j 2 # thousands of milliseconds
+  stop SIGTERM 0.5 "$TLC" --tune --no-run samples/gemm_nt.tl --roller -j 2
+  [ ! -e "$D/pids" ] || fail "nvcc ran: it was too late"
+  stop SIGINT 3 "$TLC" --tune --no-run samples/gemm_nt.tl "${SIZES[@]}" --space block_M=64,128 -j 2
+  same "$(wc -l < "$D/pids")" 2
+  for p in $(cat "$D/pids"); do ! kill -0 "$p" 2> /dev/null || fail "nvcc is left"; done
+  same "$(find "$XDG_CACHE_HOME/tlc" -name 'draft-*')" ''
+}
+case_stdout_full() { # what cannot be printed is no success
+  for o in "--tune --no-run --space block_M=64" "--tune --no-run --space block_M=64 --json" --list-configs; do
+    # shellcheck disable=SC2086
+    "$TLC" samples/gemm_nt.tl "${SIZES[@]}" $o > /dev/full 2> "$D/err"; same $? 3
+    has "$D/err" 'tlc: stdout does not take all of it: No space left'
+  done
+}
+case_native() { # a ranking has no emulator to fall back to
+  command -v nvidia-smi > /dev/null && exit 77
+  rank samples/gemm_nt.tl --space block_M=64 --arch native; same $? 3
+  has "$D/err" '--arch native: no GPU.*: name a target'
 }
 
 case ${1-} in

@@ -132,6 +132,12 @@ case_lacks() {
   FAKE_GPU=busy tune; same $? 0
   has "$D/err" 'Fake GPU is in use by others \(processes 42\)'
 }
+case_odd_machine() { # what the environment says wrongly is said
+  TLC_GPU_LOCK=$D/no/lock tune; same $? 0
+  has "$D/err" "cannot open $D/no/lock: No such file or directory: nothing keeps others from the GPU"
+  TLC_JOBS=two tune; same $? 2
+  has "$D/err" "TLC_JOBS wants a whole number of at least 0, got 'two'"
+}
 case_cache_broken() {
   tune; same $? 0
   head -c 300000 /dev/urandom > "$XDG_CACHE_HOME/tlc/tune.db"
@@ -342,7 +348,7 @@ out = os.open("/dev/null", os.O_WRONLY)
 os.dup2(out, 1)
 pty.spawn(sys.argv[1:], read)
 text = text.decode(errors="replace")
-assert re.search(r"\d of 8, about 0:\d\d left\r?\n  0\.3\d+ ms \(block_M=", text), text
+assert re.search(r"\d of 8, about 0:\d\d left\r?\n  0\.3\d+ ms: block_M=", text), text
 assert "\033[" in text and "Best latency" in text, text
 row, lowest = 0, 0
 for m in re.finditer(r"\n|\033\[(\d+)A", text.split("final round")[0]):
@@ -412,6 +418,15 @@ case_cmake() {
   sed -i 's/"block_N": 128/"block_N": 64/' "$D/p/gemm.tune.json"
   cmake --build "$D/b" > "$D/out" 2>&1 || fail "$(tail "$D/out")"
   has "$D/b/gemm.cu" 'block_M=64, block_N=64'
+}
+case_report_names() { # what people wrote is no markup
+  echo '{"block_M": [64], "num_stages": [2, "<3>"]}' > "$D/<b>.json"
+  "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p M=512,N=512 --configs "$D/<b>.json" --sweep 'K=<i>,2048' \
+    --report "$D/r.html" > "$D/out" 2> "$D/err"; same $? 1
+  has "$D/r.html" '<h2>K = &lt;i&gt;</h2>'
+  has "$D/r.html" '1 wrong|block_M=64,num_stages=&lt;3&gt;'
+  has "$D/r.html" 'from [^<]*/&lt;b&gt;.json'
+  lacks "$D/r.html" '<i>|<b>|<3>'
 }
 case_report() { # one page that needs nothing else
   FAKE_RUNNER='wrong:block_M=64,block_N=64' tune --sweep K=1024,2048 --report "$D/r.html" || fail "$(cat "$D/err")"

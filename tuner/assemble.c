@@ -1,6 +1,7 @@
 // What the assembler says of candidates, for a ranking without a GPU: nvcc -Xptxas -v, kept beside
 // what it made.
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,8 +10,7 @@
 #include "tuner/db.h"
 #include "tuner/internal.h"
 #include "tuner/pool.h"
-
-enum { NVCC_SECONDS = 100 };
+#include "tuner/search.h"
 
 typedef struct {
   TnCandidate *c;
@@ -90,22 +90,33 @@ static void facts(const TnSpace *s, TnCandidate *c, const TnHash *key, const cha
   if (c->as.registers >= 0) model_again(s, c);
 }
 
-static void failed(Arena *a, TnCandidate *c, const char *why, const char *said) {
-  size_t n = strcspn(said, "\n");
+const char *tn_error_of(Arena *a, const Buf *said) {
+  enum { MOST = 300 };
+  const char *text = buf_str(said), *at = strstr(text, "error");
+  while (at && at > text && at[-1] != '\n') at--;
+  if (!at) at = said->len > MOST ? text + said->len - MOST : text;
+  size_t n = strcspn(at, "\n");
+  char *line = arena_strn(a, at, n < MOST ? n : MOST);
+  for (char *p = line; *p; p++)
+    if (!isprint((unsigned char)*p)) *p = '?'; // what is no text would spoil a terminal, and JSON
+  return line;
+}
+
+static void failed(Arena *a, TnCandidate *c, const char *why, const Buf *said) {
+  const char *error = said ? tn_error_of(a, said) : "";
   c->state = TN_BUILD_FAILED;
-  c->reason =
-      n ? arena_printf(a, "nvcc: %s: %.*s", why, (int)n, said) : arena_printf(a, "nvcc: %s", why);
+  c->reason = arena_printf(a, "nvcc: %s%s%s", why, *error ? ": " : "", error);
 }
 
 static void finish(TnSpace *s, Item *i, TnJobResult *r) {
   Buf err = {0}, end = {0};
   bool good = r->end == TN_EXITED && !r->code;
-  tn_end_text(r->end, r->code, NVCC_SECONDS, &end);
+  tn_end_text(r->end, r->code, tn_limit(s), &end);
   if (rt_build_done(s->arena, &i->plan, good, &err) == RT_OK && good) {
     (void)file_write(log_of(s->arena, i->plan.path), buf_str(&r->said), r->said.len);
     facts(s, i->c, &i->key, buf_str(&r->said));
   } else {
-    failed(s->arena, i->c, good ? buf_str(&err) : buf_str(&end), buf_str(&r->said));
+    failed(s->arena, i->c, good ? buf_str(&err) : buf_str(&end), &r->said);
   }
   buf_free(&err);
   buf_free(&end);
@@ -132,7 +143,7 @@ static bool begin(TnSpace *s, TnPool *pool, Item *i, int tag, bool *queued, Buf 
   i->key = key_of(s, c, nvcc);
   if (recall(s, i)) return true;
   Buf why = {0};
-  if (!tn_need_text(s, c, &why)) failed(s->arena, c, buf_str(&why), "");
+  if (!tn_need_text(s, c, &why)) failed(s->arena, c, buf_str(&why), NULL);
   buf_free(&why);
   if (!c->text) return true;
   RtBuild b = {.name = c->symbol,
@@ -148,9 +159,19 @@ static bool begin(TnSpace *s, TnPool *pool, Item *i, int tag, bool *queued, Buf 
     if (said) facts(s, c, &i->key, said);
     return true;
   }
-  TnCommand command = {.argv = i->plan.argv, .folder = i->plan.folder, .timeout = NVCC_SECONDS};
+  TnCommand command = {.argv = i->plan.argv,
+                       .folder = i->plan.folder,
+                       .timeout = tn_limit(s),
+                       .file_limit = TN_FILE_LIMIT};
   tn_pool_add(pool, &command, tag);
   return *queued = true;
+}
+
+// The draft of a build that did not end.
+static void drop(const TnSpace *s, Item *i) {
+  Buf none = {0};
+  if (i->plan.folder && !i->plan.path) rt_build_done(s->arena, &i->plan, false, &none);
+  buf_free(&none);
 }
 
 int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, int, int),
@@ -166,7 +187,7 @@ int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, in
     else if (!queued) done++;
   }
   if (status) fprintf(stderr, "tlc: %s\n", buf_str(&err));
-  while (!status && done < n) {
+  while (!status && done < n && !tn_interrupted) {
     TnJobResult r;
     progress(ctx, done, n);
     while (tn_pool_take(pool, &r)) {
@@ -175,8 +196,9 @@ int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, in
     }
     if (done < n) (void)tn_pool_wait(pool, NULL, 0, 1000);
   }
-  if (!status) progress(ctx, n, n);
+  if (!status && !tn_interrupted) progress(ctx, n, n);
   tn_pool_free(pool);
+  for (int i = 0; tn_interrupted && i < n; i++) drop(s, &items[i]);
   buf_free(&err);
   return status;
 }

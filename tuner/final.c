@@ -81,7 +81,7 @@ static bool next_answer(TnSearch *s, double seconds, TnMessage *m) {
   double deadline = clock_seconds() + seconds;
   while (tn_session_wait(&s->w->session, s->space->arena, deadline, m)) {
     if (strcmp(m->verb, "note") && strcmp(m->verb, "started")) return true;
-    if (!strcmp(m->verb, "started")) deadline = clock_seconds() + tn_limit(s) + 10;
+    if (!strcmp(m->verb, "started")) deadline = clock_seconds() + tn_limit(s->space) + 10;
   }
   return false;
 }

@@ -110,6 +110,9 @@ bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out);
 int tn_assemble(TnSpace *s, const int *order, int n, void (*progress)(void *, int, int), void *ctx);
 void tn_read_ptxas(const char *said, TnAsm *out); // the worst of its kernels
 
+// The line of a compiler's words that names an error, else the last one; printable, and short.
+const char *tn_error_of(Arena *a, const Buf *said);
+
 /* model.c */
 
 // The model's time of all programs of a compiled job, into c->model.

@@ -50,7 +50,7 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shar
   add_number(&k, "rep", o->tune.rep);
   tn_key_text(&k, "declared warmup", space->warmup);
   tn_key_text(&k, "declared rep", space->rep);
-  add_number(&k, "limit", tn_limit(s));
+  add_number(&k, "limit", tn_limit(s->space));
   return tn_key_end(&k);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@ void tn_lock_open(TnLock *l, Arena *a) {
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (l->fd >= 0) fchmod(l->fd, 0666); // whatever the umask is
   }
+  if (l->fd < 0)
+    fprintf(stderr, "tlc: cannot open %s: %s: nothing keeps others from the GPU meanwhile\n",
+            l->path, strerror(errno));
 }
 
 bool tn_lock_try(TnLock *l) {

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "tuner/model.h"
 
+#include "driver/device.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -284,13 +286,37 @@ TnModel tn_model(const Program *tile, const Program *thread, const Target *t, co
   return out;
 }
 
+// Of a program that is one product: 2 M N K, whatever its tiles compute beside that; else, and
+// where it computes less (half of a symmetric one), what it executes.
+static double useful(Arena *a, const Program *tile, const TnBindings *sizes, double executed) {
+  Product p;
+  MvEnv e = {.arena = a};
+  int64_t shape[3][2], mnk[3];
+  if (!product_find(tile, &p)) return executed;
+  const int at[3] = {p.a, p.b, p.c};
+  mv_sizes(&e, tile, sizes);
+  for (int i = 0; i < 3; i++)
+    for (int d = 0; d < 2; d++) shape[i][d] = mv_point(&e, tile->params.data[at[i]].buf->shape[d]);
+  if (!product_sizes(&p, shape[0], shape[1], shape[2], mnk)) return executed;
+  double all = 2.0 * (double)mnk[0] * (double)mnk[1] * (double)mnk[2];
+  return executed < 0.9 * all ? executed : all;
+}
+
 void tn_model_job(const TnSpace *s, const Job *j, TnCandidate *c) {
   TnFigures f;
   if (!tn_figures(s->target, s->options->tune.figures, &f)) return;
   const TnAsm *as = c->as.registers >= 0 ? &c->as : NULL;
   for (int i = 0; i < j->thread.len; i++) {
     TnModel one = tn_model(j->tile.data[i], j->thread.data[i], s->target, &f, as, &c->sizes);
-    if (!i) c->model = one;
-    else c->model.us += one.us;
+    one.flops = useful(s->arena, j->tile.data[i], &c->sizes, one.flops);
+    if (!i) {
+      c->model = one;
+      continue;
+    }
+    c->model.us += one.us;
+    c->model.flops += one.flops;
+    c->model.hbm_bytes += one.hbm_bytes;
+    c->model.l2_bytes += one.l2_bytes;
+    c->model.smem_bytes += one.smem_bytes;
   }
 }

@@ -27,8 +27,8 @@ static void put_left(const TnSearch *s, Buf *b) {
 
 static void put_line(Buf *b, const TnCandidate *c) {
   Buf text = {0};
-  tn_text(c, &text);
-  buf_printf(b, "%.4f ms (%.150s)", 1e-3 * c->median_us, buf_str(&text));
+  tn_label(c, &text);
+  buf_printf(b, "%.4f ms: %.150s", 1e-3 * c->median_us, buf_str(&text));
   buf_free(&text);
 }
 

@@ -53,7 +53,7 @@ static void put_as(Buf *b, const TnAsm *as) {
 static void row(Buf *b, const TnCandidate *c, int rank, bool measured) {
   Buf text = {0};
   double us = measured && c->state == TN_MEASURED ? c->median_us : c->model.us;
-  tn_text(c, &text);
+  tn_label(c, &text);
   buf_printf(b, "%4d ", rank);
   put_us(b, c->model.us);
   if (measured) put_us(b, c->median_us);
@@ -62,7 +62,7 @@ static void row(Buf *b, const TnCandidate *c, int rank, bool measured) {
   buf_printf(b, "  %-7s %3d %7.2f %6.1f ", c->model.bound ? c->model.bound : "-",
              c->model.occupancy, c->model.waves, (double)c->smem / 1024);
   put_as(b, &c->as);
-  buf_printf(b, "  %s\n", text.len ? buf_str(&text) : "(as -p says)");
+  buf_printf(b, "  %s\n", buf_str(&text));
   buf_free(&text);
 }
 

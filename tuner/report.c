@@ -21,7 +21,7 @@ static const char style[] =
 
 static const char *text_of(Arena *a, const TnCandidate *c) {
   Buf b = {0};
-  tn_text(c, &b);
+  tn_label(c, &b);
   const char *text = arena_str(a, buf_str(&b));
   buf_free(&b);
   return text;
@@ -156,9 +156,14 @@ static void roofline(Buf *b, const TnResult *r) {
 
 static void section(Buf *b, const TnResult *r, const char *sweep) {
   const TnCandidate *best = tn_best(r);
-  if (sweep) buf_printf(b, "<h2>%s = %s</h2>\n", sweep, r->swept);
-  buf_printf(b, "<p>%d candidates, from %s; %d failed.", r->space->all.len, r->space->from,
-             r->found.failed);
+  if (sweep) {
+    buf_printf(b, "<h2>%s = ", sweep);
+    tn_put_html(b, r->swept);
+    buf_puts(b, "</h2>\n");
+  }
+  buf_printf(b, "<p>%d candidates, from ", r->space->all.len);
+  tn_put_html(b, r->space->from);
+  buf_printf(b, "; %d failed.", r->found.failed);
   if (best) {
     buf_printf(b, " Best latency: %.4f ms: ", 1e-3 * tn_best_us(best));
     tn_put_html(b, text_of(r->space->arena, best));
@@ -179,9 +184,9 @@ int tn_report(const TnResults *list, const char *path, const char *sweep) {
   tn_put_html(&b, first->space->entry);
   buf_printf(&b, "</title>\n%s</head><body>\n<h1>", style);
   tn_put_html(&b, first->space->entry);
-  buf_printf(&b,
-             " on %s (%s)</h1>\n<p>Given:", first->gpu ? first->gpu : "no GPU: the model's times",
-             first->space->target->name);
+  buf_puts(&b, " on ");
+  tn_put_html(&b, first->gpu ? first->gpu : "no GPU: the model's times");
+  buf_printf(&b, " (%s)</h1>\n<p>Given:", first->space->target->name);
   for (int i = 0; i < first->space->sizes.len; i++) {
     const EvBinding *v = &first->space->sizes.data[i];
     if (sweep && !strcmp(v->name, sweep)) continue;

@@ -56,7 +56,7 @@ static void print_finalists(const TnResult *r) {
     const TnCandidate *c = &s->all.data[order[i]];
     if (!(c->final_us > 0)) continue;
     Buf text = {0};
-    tn_text(c, &text);
+    tn_label(c, &text);
     printf("  %8.4f  [%.4f, %.4f]  %s\n", 1e-3 * c->final_us, 1e-3 * c->final_lo,
            1e-3 * c->final_hi, buf_str(&text));
     buf_free(&text);

@@ -2,7 +2,6 @@
 // it answers. Nothing in it waits for one thing alone.
 // SPDX-License-Identifier: MIT
 #include "tuner/search.h"
-#include "tuner/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,13 +11,12 @@
 #include "tuner/internal.h"
 
 enum { DEFAULT_LIMIT_S = 100, SETUP_S = 600, SLACK_S = 2, DEFAULT_WARMUP = 25, DEFAULT_REP = 100 };
-#define HOPELESS 2.0                  // times the best: not worth more launches
-#define FILE_LIMIT ((int64_t)2 << 30) // bytes of one file that a compiler writes
+#define HOPELESS 2.0 // times the best: not worth more launches
 #define DECLARED(text, otherwise) ((text) ? atof(text) : (otherwise))
 
-double tn_limit(const TnSearch *s) {
-  double own = s->w->options->tune.timeout;
-  return own > 0 ? own : DECLARED(s->space->timeout, DEFAULT_LIMIT_S);
+double tn_limit(const TnSpace *s) {
+  double own = s->options->tune.timeout;
+  return own > 0 ? own : DECLARED(s->timeout, DEFAULT_LIMIT_S);
 }
 
 static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *text, bool keep) {
@@ -93,19 +91,10 @@ bool tn_build_one(TnSearch *s, TnItem *i) {
   if (i->phase != TN_BUILDING) return true;
   TnCommand c = {.argv = i->plan.argv,
                  .folder = i->plan.folder,
-                 .timeout = tn_limit(s),
-                 .file_limit = FILE_LIMIT};
+                 .timeout = tn_limit(s->space),
+                 .file_limit = TN_FILE_LIMIT};
   tn_pool_add(s->w->pool, &c, (int)(i - s->items));
   return true;
-}
-
-// The first lines of what the compiler said that name an error, else the last ones.
-static const char *error_of(Arena *a, const Buf *said) {
-  const char *text = buf_str(said), *at = strstr(text, "error");
-  while (at && at > text && at[-1] != '\n') at--;
-  if (!at) at = said->len > 300 ? text + said->len - 300 : text;
-  size_t n = strcspn(at, "\n");
-  return arena_strn(a, at, n < 300 ? n : 300);
 }
 
 static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
@@ -121,8 +110,8 @@ static void built(TnSearch *s, TnItem *i, const TnJobResult *r) {
   }
   if (!good) {
     buf_puts(&why, "nvcc: ");
-    tn_end_text(r->end, r->code, tn_limit(s), &why);
-    if (r->said.len) buf_printf(&why, ": %s", error_of(a, &r->said));
+    tn_end_text(r->end, r->code, tn_limit(s->space), &why);
+    if (r->said.len) buf_printf(&why, ": %s", tn_error_of(a, &r->said));
   }
   // A full disk or a killed process says nothing of the candidate: only its own end is kept.
   bool own = (r->end == TN_EXITED && r->code && !strstr(buf_str(&r->said), "No space left")) ||
@@ -173,7 +162,7 @@ void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, 
   if (i->shared) put_arguments(i->c, b);
   tn_wire_text(b, "entry", space->entry);
   tn_wire_text(b, "arch", space->target->name);
-  tn_wire_real(b, "limit", tn_limit(s));
+  tn_wire_real(b, "limit", tn_limit(s->space));
   tn_wire_int(b, "warmup",
               o->warmup >= 0 ? o->warmup : (int)DECLARED(space->warmup, DEFAULT_WARMUP));
   tn_wire_int(b, "rep", o->rep >= 0 ? o->rep : (int)DECLARED(space->rep, DEFAULT_REP));
@@ -277,7 +266,7 @@ static void hear(TnSearch *s, bool readable) {
     if (!s->running || !strcmp(m.verb, "note")) continue;
     if (!strcmp(m.verb, "started")) {
       s->started = true;
-      s->deadline = clock_seconds() + tn_limit(s) + SLACK_S;
+      s->deadline = clock_seconds() + tn_limit(s->space) + SLACK_S;
     } else {
       answered(s, &m);
     }
@@ -290,8 +279,9 @@ static void check_deadline(TnSearch *s) {
   TnItem *i = s->running;
   end_run(s);
   tn_session_stop(&s->w->session, false, NULL);
-  const char *text = s->started ? arena_printf(s->space->arena, "no end within %g s", tn_limit(s))
-                                : arena_printf(s->space->arena, "not started within %d s", SETUP_S);
+  const char *text = s->started
+                         ? arena_printf(s->space->arena, "no end within %g s", tn_limit(s->space))
+                         : arena_printf(s->space->arena, "not started within %d s", SETUP_S);
   decide_text(s, i, "hung", text, true);
 }
 

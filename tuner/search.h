@@ -33,6 +33,7 @@ void tn_workshop_close(TnWorkshop *w);
 bool tn_workshop_restart(TnWorkshop *w);
 
 extern volatile sig_atomic_t tn_interrupted; // a SIGINT, SIGTERM or SIGHUP came
+void tn_catch_signals(void);                 // from now on
 
 /* share.c: builds that the sizes of a sweep share */
 
@@ -51,6 +52,9 @@ void tn_shared_text(const TnCandidate *c, Buf *out);   // c has a text and share
 void tn_put_arguments(const TnCandidate *c, Buf *out); // "8,1024"
 
 /* search.c */
+
+double tn_limit(const TnSpace *s);       // seconds for a candidate's build, and for its runs
+#define TN_FILE_LIMIT ((int64_t)2 << 30) // bytes of one file that a compiler writes
 
 typedef enum { TN_WAITING, TN_BUILDING, TN_READY, TN_RUNNING, TN_DONE } TnPhase;
 
@@ -98,8 +102,7 @@ bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
-bool tn_take_gpu(TnSearch *s);      // false: another tuner has it, which is said once
-double tn_limit(const TnSearch *s); // seconds of one candidate, build or run
+bool tn_take_gpu(TnSearch *s); // false: another tuner has it, which is said once
 
 /* item.c: results as they are kept */
 

@@ -41,6 +41,12 @@ void tn_text(const TnCandidate *c, Buf *out) {
                c->flags.data[i].value);
 }
 
+void tn_label(const TnCandidate *c, Buf *out) {
+  size_t before = out->len;
+  tn_text(c, out);
+  if (out->len == before) buf_puts(out, "(as -p says)");
+}
+
 const char *tn_next_value(Arena *a, const char **list, char separator) {
   const char *start = *list, *p = start;
   int depth = 0;

@@ -61,17 +61,26 @@ static void say_hints(const TnSpace *s) {
   for (int i = 0; i < s->all.len; i++) say_hint(&s->all.data[i], i + 1);
 }
 
+static int say_interrupted(const TnSpace *s) {
+  fprintf(stderr, "tlc: interrupted%s\n",
+          tn_db_works(s->db) ? ": the same command goes on from there" : "");
+  return 128 + tn_interrupted;
+}
+
 // The candidates, each through the compiler. An exit status.
 static int find(TnSpace *s) {
   const Options *o = s->options;
   int jobs = tn_pool_jobs(o->tune.jobs);
   Progress p = {"compiling"};
-  if (o->tune.roller)
-    return tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs, show, &p);
-  if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
-    fprintf(stderr, "tlc: --tune: -p gives every tuned parameter: nothing is searched\n");
-  tn_compile_all(s, jobs, show, &p);
-  return EXIT_OK;
+  int status = EXIT_OK;
+  if (o->tune.roller) {
+    status = tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs, show, &p);
+  } else {
+    if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
+      fprintf(stderr, "tlc: --tune: every tuned parameter is given: nothing is searched\n");
+    tn_compile_all(s, jobs, show, &p);
+  }
+  return tn_interrupted ? say_interrupted(s) : status;
 }
 
 int tn_prepare(const Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s) {
@@ -104,7 +113,8 @@ static void ask_assembler(TnSpace *s, int *order, int top) {
     int n = tn_rank(s, order), open = 0;
     if (top > n) top = n;
     for (int i = 0; i < top; i++) open += s->all.data[order[i]].as.registers < 0;
-    if (!open || tn_assemble(s, order, top, show, &p)) return; // without nvcc the model alone ranks
+    if (!open || tn_assemble(s, order, top, show, &p) || tn_interrupted)
+      return; // without nvcc the model alone ranks
   }
 }
 
@@ -124,6 +134,7 @@ static int rank(const Options *o, struct TnDb *db) {
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
   ask_assembler(&s, order, top);
+  if (tn_interrupted) return say_interrupted(&s);
   n = tn_rank(&s, order);
   if (!n) return nothing_left(&s);
   if (o->json) {
@@ -137,6 +148,7 @@ static int rank(const Options *o, struct TnDb *db) {
 
 static int rank_only(const Options *o) {
   tn_check_outputs(o);
+  tn_catch_signals();
   if (o->tune.clear_cache && tn_clear_cache())
     fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
   TnDb *db = NULL;

@@ -139,6 +139,7 @@ int tn_space(Arena *a, const struct Options *o, const TnBindings *override, TnSp
 const char *tn_state_name(TnState s);
 // "block_M=128,block_N=256 -fstages=3", as the command takes it.
 void tn_text(const TnCandidate *c, Buf *out);
+void tn_label(const TnCandidate *c, Buf *out); // the same for people, to whom nothing says nothing
 
 /* compile.c: one candidate through the compiler, many through worker processes */
 

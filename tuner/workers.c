@@ -13,6 +13,7 @@
 
 #include "tuner/db.h"
 #include "tuner/internal.h"
+#include "tuner/search.h"
 
 enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120 };
 
@@ -105,6 +106,9 @@ static bool start(Pool *p, Worker *w) {
   if (!pid) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    signal(SIGINT, SIG_DFL); // the tuner's handlers are not for this process
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     close(fds[0]);
     work(p->space, p->known, p->next, fds[1]);
   }
@@ -183,6 +187,16 @@ static void ended(Pool *p, Worker *w, bool hung) {
   if (more) (void)start(p, w);
 }
 
+// What is not compiled yet stays so.
+static void stop(Pool *p, int n) {
+  for (int i = 0; i < n; i++) {
+    Worker *w = &p->worker[i];
+    if (w->pid <= 0) continue;
+    w->id = -1;
+    ended(p, w, true);
+  }
+}
+
 static void serve(Pool *p, int n) {
   for (;;) {
     struct pollfd fds[MAX_WORKERS];
@@ -193,6 +207,10 @@ static void serve(Pool *p, int n) {
       who[live++] = i;
     }
     if (!live) return;
+    if (tn_interrupted) {
+      stop(p, n);
+      return;
+    }
     (void)poll(fds, (nfds_t)live, 1000);
     for (int i = 0; i < live; i++) {
       Worker *w = &p->worker[who[i]];
@@ -255,7 +273,8 @@ void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, 
     if (!start(&p, &p.worker[i])) p.worker[i].pid = 0;
   }
   serve(&p, n);
-  if (p.done < s->all.len) fatal("start a process:");
   munmap(p.next, sizeof *p.next);
+  if (tn_interrupted) return;
+  if (p.done < s->all.len) fatal("start a process:");
   if (!s->quick) mark_duplicates(&p);
 }

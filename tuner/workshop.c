@@ -16,12 +16,11 @@ volatile sig_atomic_t tn_interrupted;
 
 static void interrupt(int signal) { tn_interrupted = signal; }
 
-static void catch_signals(void) {
+void tn_catch_signals(void) {
   struct sigaction s = {.sa_handler = interrupt}; // no SA_RESTART: poll is to return
   sigaction(SIGINT, &s, NULL);
   sigaction(SIGTERM, &s, NULL);
   sigaction(SIGHUP, &s, NULL);
-  signal(SIGPIPE, SIG_IGN); // a runner that is gone shows as the end of its output
   signal(SIGCHLD, SIG_DFL);
 }
 
@@ -84,7 +83,8 @@ bool tn_workshop_restart(TnWorkshop *w) {
 int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   Buf err = {0};
   *w = (TnWorkshop){.arena = a, .options = o};
-  catch_signals();
+  tn_catch_signals();
+  signal(SIGPIPE, SIG_IGN);         // a runner that is gone shows as the end of its output
   prctl(PR_SET_CHILD_SUBREAPER, 1); // should a keeper be killed, its children come to us
   const char *nvcc = rt_nvcc(a, &err);
   if (!nvcc) {

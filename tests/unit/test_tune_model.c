@@ -174,6 +174,33 @@ START_TEST(gemm_counts) {
 }
 END_TEST
 
+// 2 M N K, whatever tiles reach beyond the matrices and however the grid is sampled; of a program
+// that computes less than that what it executes.
+START_TEST(useful_flops) {
+  TnCandidate c =
+      model_of(GEMM("4096", "4096", "4096", "128", "192", "64", "3", "256"), "sm_90a", NULL);
+  ck_assert_double_eq(c.model.flops, 2.0 * 4096 * 4096 * 4096);
+  c = model_of(GEMM("100", "200", "300", "64", "64", "32", "2", "128"), "sm_80", NULL);
+  ck_assert_double_eq(c.model.flops, 2.0 * 100 * 200 * 300);
+  c = model_of("import tilelang.language as T\n"
+               "@T.prim_func\n"
+               "def kern(A: T.Tensor((512, 64), 'float16'), B: T.Tensor((64, 256), 'float16'), "
+               "C: T.Tensor((256, 512), 'float32')):\n"
+               "    with T.Kernel(8, 4, threads=128) as (bx, by):\n"
+               "        A_s = T.alloc_shared((64, 64), 'float16')\n"
+               "        B_s = T.alloc_shared((64, 64), 'float16')\n"
+               "        C_l = T.alloc_fragment((64, 64), 'float32')\n"
+               "        T.clear(C_l)\n"
+               "        if bx < 4:\n" // half of it
+               "            T.copy(A[bx * 64, 0], A_s)\n"
+               "            T.copy(B[0, by * 64], B_s)\n"
+               "            T.gemm(B_s, A_s, C_l, transpose_A=True, transpose_B=True)\n"
+               "        T.copy(C_l, C[by * 64, bx * 64])\n",
+               "sm_80", NULL);
+  ck_assert_double_le(c.model.flops, 2.0 * 512 * 256 * 64 * 0.75);
+}
+END_TEST
+
 START_TEST(vector_counts) {
   TnCandidate c = model_of("import tilelang.language as T\n"
                            "@T.prim_func\n"
@@ -347,6 +374,7 @@ int main(void) {
   tcase_add_test(t, intervals);
   tcase_add_test(t, lets_follow);
   tcase_add_test(t, gemm_counts);
+  tcase_add_test(t, useful_flops);
   tcase_add_test(t, vector_counts);
   tcase_add_test(t, trips_by_block);
   tcase_add_test(t, sensible_order);
