@@ -28,6 +28,8 @@ typedef struct {
   bool open;   // wgmma: lowered without any wait; the roles pass waits for it
   int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32; of one wgmma: 64, 8..256 and the same
   int M, N, K; // the whole gemm; K need not be a multiple of k
+  int sums;    // wgmma: registers of a thread for its part of C,
+  int held;    // and of A where that is a fragment
   int warps_m, warps_n;
   DType ab, c; // operand type as multiplied (float32 becomes tfloat32) and accumulator's
   DType b;     // B's type where it differs from A's (int8 by uint8)

@@ -45,8 +45,10 @@ void plan_slabs(PassCtx *c, Kernel *k);
 // not; NULL: it is one, or the target has none.
 const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 
-// Do the accumulators fit where `teams` teams of the kernel's threads stand beside a producer?
-bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams);
+// Is it one of wgmma whose instructions fit where as many threads stand beside a producer?
+bool plan_wgmma_fits(const Target *t, const PlanGemm *g, int threads);
+
+enum { PLAN_OTHER_REGS = 30 }; // registers of a thread beside accumulators and operands
 
 /* plan_overlap.c */
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
-enum { OTHERS = 30, WARPGROUP = 128 }; // registers beside accumulators and operands
+enum { WARPGROUP = 128 };
 
 typedef struct {
   PassCtx *c;
@@ -96,7 +96,7 @@ static const char *overlap_why(Overlap *o) {
   if (o->found.land == o->found.first + 1) return "nothing could run beside the last product";
   int64_t regs = registers(o, operand(first, 2)) + registers(o, operand(last, 2)) +
                  registers(o, operand(first, 0)) + registers(o, operand(last, 0));
-  if (regs + OTHERS > plan_consumer_regs(o->c->target, o->kernel->threads))
+  if (regs + PLAN_OTHER_REGS > plan_consumer_regs(o->c->target, o->kernel->threads))
     return "there are too few registers for both";
   return NULL;
 }

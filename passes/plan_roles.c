@@ -390,8 +390,18 @@ int plan_consumer_regs(const Target *t, int threads) {
 
 typedef struct {
   Roles *r;
-  bool no, ahead; // too few registers, or copies of the consumers' own; a loop only multiplies
+  bool no, ahead; // no wgmma, or copies of the consumers' own; a loop only multiplies
+  int sums, held; // registers of all accumulators, of the largest operand in some
+  VEC(const Buffer *) seen;
 } Pair;
+
+static void check_registers(Pair *p, const Buffer *sum, const PlanGemm *g) {
+  if (g->held > p->held) p->held = g->held;
+  for (int i = 0; i < p->seen.len; i++)
+    if (p->seen.data[i] == sum) return;
+  vec_push(p->r->c->arena, &p->seen, sum);
+  p->sums += g->sums;
+}
 
 static void check_pair(void *ctx, Stmt *s) {
   Pair *p = ctx;
@@ -401,7 +411,9 @@ static void check_pair(void *ctx, Stmt *s) {
   p->ahead = p->ahead || (loop && loop->ahead);
   p->no = p->no || (loop && loop->copies); // all threads close the same groups of cp.async
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM) return;
-  if (!plan_wgmma_fits(p->r->c->target, k, plan_gemm(plan, s), TEAMS)) p->no = true;
+  const PlanGemm *g = plan_gemm(plan, s);
+  if (!plan_wgmma_fits(p->r->c->target, g, k->threads * TEAMS)) p->no = true;
+  check_registers(p, s->u.op.arg[op_arg(OP_GEMM, "c")].region->buf, g);
 }
 
 // One, or two where both fit: their registers, their tiles beside the ring that they share.
@@ -411,7 +423,9 @@ static int plan_teams(Roles *r) {
   st_walk(k->body, check_pair, &p);
   bool wanted = pass_flag(r->c, r->kernel, "ping-pong", p.ahead && k->threads <= 128);
   if (!wanted || p.no || r->loops != 1) return 1;
-  if (k->threads * TEAMS + 128 > r->c->target->max_threads) return 1;
+  int threads = k->threads * TEAMS;
+  if (threads + 128 > r->c->target->max_threads) return 1;
+  if (p.sums + p.held + PLAN_OTHER_REGS > plan_consumer_regs(r->c->target, threads)) return 1;
   if (!thrift_persistent(r->c, r->program, k)) return 1;
   return fill_depths(r, TEAMS) ? TEAMS : 1;
 }

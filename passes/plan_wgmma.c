@@ -4,8 +4,8 @@
 #include "ir/layout.h"
 #include "passes/plan_internal.h"
 
-enum { ROWS = 64, WARPGROUP = 128, ADDRESSES = 26, OTHERS = 30 };
-// Registers beside the accumulators: of an instruction (ptxas C7602 says so), of a kernel.
+enum { ROWS = 64, WARPGROUP = 128 };
+enum { ADDRESSES = 26 }; // registers of an instruction beside its accumulators: ptxas, C7602
 
 static bool types(DType a, DType b, DType c) {
   bool narrow = dt_bits(a) == 8 && dt_bits(b) == 8 && dt_is_float(a) == dt_is_float(b);
@@ -72,11 +72,8 @@ static int registers(const Kernel *k, const PlanGemm *g) {
   return (int)((int64_t)g->M * g->N * dt_bits(g->c) / 32 / k->threads);
 }
 
-bool plan_wgmma_fits(const Target *t, const Kernel *k, const PlanGemm *g, int teams) {
-  int threads = k->threads * teams;
-  if (!g->wgmma) return teams == 1;
-  return g->n <= most_columns(t, threads) &&
-         registers(k, g) + OTHERS <= plan_consumer_regs(t, threads);
+bool plan_wgmma_fits(const Target *t, const PlanGemm *g, int threads) {
+  return g->wgmma && g->n <= most_columns(t, threads);
 }
 
 // What the types say.
@@ -113,9 +110,10 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) 
                         g->M, g->N);
   int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
   int regs = plan_consumer_regs(c->target, k->threads);
-  if (!n || registers(k, g) + OTHERS > regs)
+  g->sums = registers(k, g);
+  if (!n || g->sums + PLAN_OTHER_REGS > regs)
     return arena_printf(c->arena, "%d accumulators and %d others are more than %d registers",
-                        registers(k, g), OTHERS, regs);
+                        g->sums, PLAN_OTHER_REGS, regs);
   if (a->buf->scope != SC_FRAGMENT && !operand(c, k, a, ta, wm, g->M / wm, ROWS, g->K))
     return arena_printf(c->arena, "no descriptor says how %s lies", a->buf->name);
   if (!operand(c, k, b, !tb, wn, g->N / wn, n, g->K))
@@ -127,5 +125,7 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) 
   g->m = ROWS;
   g->n = n;
   g->k = 256 / dt_bits(a->buf->dtype);
+  if (a->buf->scope == SC_FRAGMENT)
+    g->held = g->M / wm * g->K * dt_bits(a->buf->dtype) / 32 / WARPGROUP;
   return NULL;
 }

@@ -36,6 +36,12 @@ case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA'
   same "$(cat "$D/out")" "$(printf '%s\n' 'copy: 16-byte accesses' 'copy: by TMA' \
     'guard: dimension 0 of C: not proved: 128 <= 100' 'guard: none: TMA reads zeros outside of A')"
 }
+case_teams() { # even where asked for, only with registers for all that a team multiplies
+  teams() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE '[0-9] teams of [0-9]+'; }
+  same "$(teams samples/gemm_nt.tl -p block_N=192,thread_num=128)" "2 teams of 128" # 96 of 208
+  same "$(teams samples/gemm_nt.tl -p block_N=128 -fping-pong)" "2 teams of 256" # 64 of 112
+  same "$(teams samples/flash_attention.tl -p block_N=64 -fping-pong)" "" # O, S and P: 64, 32 and 16 of 112
+}
 case_protocol() { # of channels, explained once a file that has some
   told() { grep -c '^// A channel is a ring' "$D/x.cu"; }
   "$TLC" --arch=sm_90a samples/linear_attention.tl -o "$D/x.cu" || fail emit
