@@ -118,7 +118,8 @@ static int try_open(TnDb *d) {
   sqlite3_busy_timeout(d->sql, BUSY_MS);
   code = check_pages(d->sql);
   if (code == SQLITE_OK) code = sqlite3_exec(d->sql, setup, NULL, NULL, NULL);
-  return code == SQLITE_OK ? prepare_all(d) : code;
+  if (code == SQLITE_OK) code = prepare_all(d);
+  return code == SQLITE_ERROR ? SQLITE_CORRUPT : code; // its tables are others than ours
 }
 
 // As "file:PATH?..." takes it.
@@ -225,20 +226,40 @@ static void mark_used(TnDb *d, const TnHash *key, int64_t now) {
   sqlite3_reset(d->touch);
 }
 
+// What follows a value: SQLite looks at the order of its pages, not at what is in them.
+enum { SEAL = 8 };
+
+static void seal(const TnHash *key, const char *value, size_t n, uint8_t out[SEAL]) {
+  struct sha256_ctx ctx;
+  sha256_init(&ctx);
+  sha256_update(&ctx, sizeof key->bytes, key->bytes);
+  sha256_update(&ctx, n, (const uint8_t *)value);
+  sha256_digest(&ctx, SEAL, out);
+}
+
+// The value of a row without its seal; false: it is not as it was written.
+static bool take_value(TnDb *d, const TnHash *key, Buf *out) {
+  uint8_t own[SEAL];
+  const char *value = sqlite3_column_blob(d->get, 0);
+  int n = sqlite3_column_bytes(d->get, 0) - SEAL;
+  if (n < 0) return false;
+  seal(key, value, (size_t)n, own);
+  if (memcmp(own, value + n, SEAL)) return false;
+  buf_add(out, value, (size_t)n);
+  return true;
+}
+
 bool tn_db_get(TnDb *d, const TnHash *key, Buf *out) {
   if (!tn_db_works(d)) return false;
   sqlite3_bind_blob(d->get, 1, key->bytes, sizeof key->bytes, SQLITE_STATIC);
   int code = sqlite3_step(d->get);
   int64_t now = d->o.now(), used = now;
-  if (code == SQLITE_ROW) {
-    const void *value = sqlite3_column_blob(d->get, 0);
-    buf_add(out, value ? value : "", (size_t)sqlite3_column_bytes(d->get, 0));
-    used = sqlite3_column_int64(d->get, 1);
-  }
+  bool found = code == SQLITE_ROW && take_value(d, key, out);
+  if (found) used = sqlite3_column_int64(d->get, 1);
   sqlite3_reset(d->get);
-  if (code == SQLITE_ROW && used + USED_STEP <= now && !d->fixed) mark_used(d, key, now);
+  if (found && used + USED_STEP <= now && !d->fixed) mark_used(d, key, now);
   if (code != SQLITE_ROW && code != SQLITE_DONE) trouble(d, code);
-  return code == SQLITE_ROW;
+  return found;
 }
 
 static int64_t number(TnDb *d, const char *query) {
@@ -268,16 +289,23 @@ static void keep_limit(TnDb *d) {
 }
 
 void tn_db_put(TnDb *d, const TnHash *key, const char *value, size_t n) {
+  Buf sealed = {0};
+  uint8_t own[SEAL];
+  if (!tn_db_keeps(d)) return;
+  seal(key, value, n, own);
+  buf_add(&sealed, value, n);
+  buf_add(&sealed, (const char *)own, SEAL);
   for (int attempt = 0; attempt < 2 && tn_db_keeps(d); attempt++) {
     sqlite3_bind_blob(d->put, 1, key->bytes, sizeof key->bytes, SQLITE_STATIC);
-    sqlite3_bind_blob(d->put, 2, value, (int)n, SQLITE_STATIC);
+    sqlite3_bind_blob(d->put, 2, sealed.data, (int)sealed.len, SQLITE_STATIC);
     sqlite3_bind_int64(d->put, 3, d->o.now());
     int code = sqlite3_step(d->put);
     sqlite3_reset(d->put);
     if (code == SQLITE_DONE) {
       keep_limit(d);
-      return;
+      break;
     }
     trouble(d, code);
   }
+  buf_free(&sealed);
 }

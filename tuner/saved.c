@@ -2,8 +2,10 @@
 // the same kernel, target and sizes is replaced; the others stay.
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -119,11 +121,15 @@ static Entries read_entries(Arena *a, const char *path) {
   return list;
 }
 
+static const char *folder_of(Arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? arena_printf(a, "%.*s/", (int)(slash - path), path) : ".";
+}
+
 // Ends the run where the file will not be written.
 static void check_writable(Arena *a, const char *option, const char *path) {
   struct stat st;
-  const char *slash = strrchr(path, '/');
-  const char *folder = slash ? arena_printf(a, "%.*s/", (int)(slash - path), path) : ".";
+  const char *folder = folder_of(a, path);
   bool there = stat(path, &st) == 0, is_folder = there && S_ISDIR(st.st_mode);
   bool device = there && !is_folder && !S_ISREG(st.st_mode); // written in place
   if (!is_folder && access(device ? path : folder, W_OK) == 0) return;
@@ -214,6 +220,9 @@ static int by_key(const void *pa, const void *pb) {
 
 int tn_save(const TnResults *results, const char *path) {
   Arena *a = arena_new();
+  // From reading to writing no other search adds to the file; what is locked is always there.
+  int folder = open(folder_of(a, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) flock(folder, LOCK_EX);
   Entries list = read_entries(a, path);
   for (int i = 0; i < results->len; i++) {
     if (!tn_best(&results->data[i])) continue;
@@ -234,6 +243,7 @@ int tn_save(const TnResults *results, const char *path) {
     fprintf(stderr, "tlc: cannot write %s: %s\n", path, strerror(errno));
     status = EXIT_MACHINE;
   }
+  if (folder >= 0) close(folder);
   buf_free(&b);
   arena_free(a);
   return status;
