@@ -54,6 +54,11 @@ static int64_t floor_div(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
+// What never runs (a block of an empty grid) has no values: then any range is right that is one.
+static Range some(Range r) {
+  return (Range){r.lo, max(r.lo, r.hi)};
+}
+
 static Range join(Range a, Range b) {
   return (Range){min(a.lo, b.lo), max(a.hi, b.hi)};
 }
@@ -132,7 +137,7 @@ static Range of_var(Cg *c, Expr *x) {
   if (!c->facts) return type_range(x->type);
   Range r = everything;
   facts_bounds(c->facts, x, &r.lo, &r.hi);
-  return r;
+  return some(r);
 }
 
 // The range as the operands alone give it.
@@ -167,7 +172,7 @@ static Range range(Cg *c, Expr *x) {
     facts_bounds(c->facts, x, &f.lo, &f.hi);
     r = (Range){max(r.lo, f.lo), min(r.hi, f.hi)};
   }
-  return r;
+  return some(r);
 }
 
 void cg_range(Cg *c, Expr *x, int64_t *lo, int64_t *hi) {

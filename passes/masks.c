@@ -2,11 +2,13 @@
 // the loop around, as of attention's tiles below the diagonal. They are decided once for the tile:
 //   parallel i, j { S[i, j] = select(k * n + j <= x + i, 0, -inf) }   becomes
 //   if k * n + n - 1 <= x { fill(S, 0) } else { the loop }
-// A condition of sums of indices is worst at the ends of the parallel loop's ranges.
+// A condition of sums of indices is worst at the ends of the parallel loop's ranges. Between two
+// products that may overlap (plan_overlap.c) a tile is left out or done, but not done in two ways:
+// ptxas runs wgmma one by one where two branches write registers beside it.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
-enum { MAX_VARS = 8 };
+enum { MAX_VARS = 8, WARPGROUP = 128 };
 
 typedef struct {
   PassCtx *c;
@@ -14,8 +16,11 @@ typedef struct {
   Facts *f;
   Uniform *uniform;
   Program *program;
+  Kernel *k;
+  bool overlaps;           // the loop at hand is one of those
   VEC(const Var *) around; // variables of the loops around that are not parallel
   bool branch;             // between the innermost of them and here is a condition
+  bool beside;             // a product of the iteration before may run beside this
   bool changed;
 } Masks;
 
@@ -187,12 +192,13 @@ static Stmt *split(Masks *m, Stmt *loop) {
   for (int value = 0; value < 2; value++) {
     Expr *when = usable(m, decided(&k, k.cond, value));
     if (!when) continue;
-    m->changed = true;
     Stmt *yes = plain(&k, value);
-    if (facts_prove(m->f, when)) return yes;
+    bool nothing = yes->kind == ST_BLOCK, always = facts_prove(m->f, when);
+    if (m->beside && !nothing && !always) continue;
+    m->changed = true;
+    if (always) return yes;
     diag_remark(m->c->diags, loop->span, "masks", "decided for the whole tile where %s",
                 ir_expr_str(m->a, when));
-    bool nothing = yes->kind == ST_BLOCK;
     out = nothing ? st_if(m->a, ex_un(m->a, UN_NOT, when), walk_block(m->a, out), NULL, loop->span)
                   : st_if(m->a, when, walk_block(m->a, yes), walk_block(m->a, out), loop->span);
   }
@@ -211,9 +217,12 @@ static Stmt *visit_for(Masks *m, Stmt *s) {
     facts_push_loop(m->f, s->u.loop.var[i], s->u.loop.min[i], s->u.loop.extent[i]);
     vec_push(m->a, &m->around, s->u.loop.var[i]);
   }
+  bool overlaps = m->overlaps, bulk = m->c->target->bulk && m->k->threads % WARPGROUP == 0;
   m->branch = false;
+  m->overlaps = bulk && s->u.loop.loop == LOOP_PIPELINED && pass_flag(m->c, m->k, "overlap", 1);
   s->u.loop.body = visit(m, s->u.loop.body);
   m->branch = branch;
+  m->overlaps = overlaps;
   m->around.len = n;
   facts_pop(m->f, mark);
   return s;
@@ -233,11 +242,27 @@ static Stmt *visit_if(Masks *m, Stmt *s) {
   return s;
 }
 
+static void note_gemm(void *ctx, Stmt *s) {
+  *(int *)ctx += s->kind == ST_OP && s->u.op.op == OP_GEMM;
+}
+
+static void visit_block(Masks *m, Stmt *s) {
+  bool beside = m->beside;
+  int gemms = 0, seen = 0;
+  st_walk(s, note_gemm, &gemms);
+  for (int i = 0; i < s->u.block.len; i++) {
+    st_walk(s->u.block.data[i], note_gemm, &seen);
+    m->beside = m->overlaps && gemms == 2 && seen == 1;
+    s->u.block.data[i] = visit(m, s->u.block.data[i]);
+  }
+  m->beside = beside;
+}
+
 static Stmt *visit(Masks *m, Stmt *s) {
   int mark = facts_mark(m->f);
   switch (s->kind) {
   case ST_BLOCK:
-    for (int i = 0; i < s->u.block.len; i++) s->u.block.data[i] = visit(m, s->u.block.data[i]);
+    visit_block(m, s);
     facts_pop(m->f, mark);
     return s;
   case ST_FOR: return visit_for(m, s);
@@ -250,7 +275,7 @@ static Stmt *visit(Masks *m, Stmt *s) {
 
 bool masks_split(PassCtx *c, Program *p, Kernel *k) {
   if (!pass_flag(c, k, "split-masks", 1)) return false;
-  Masks m = {.c = c, .a = c->arena, .f = facts_new(c->arena, p, k)};
+  Masks m = {.c = c, .a = c->arena, .f = facts_new(c->arena, p, k), .k = k};
   m.uniform = uniform_new(c->arena, k);
   k->body = walk_block(c->arena, visit(&m, k->body));
   return m.changed;

@@ -137,6 +137,13 @@ END
     grep -q 'give -p n=VALUE\|is no' "$D/log" || fail "$bad: $(cat "$D/log")"
   done
 }
+case_empty_grids() { # of sizes that are known to be zero
+  for args in "samples/gemm_nt.tl -p M=0" "samples/gemm.tl -p N=0 -fcluster=2" "samples/gemm.tl -p K=0" \
+    "samples/flash_attention.tl -p batch=0" "samples/splitk_tile.tl -p M=0"; do
+    # shellcheck disable=SC2086
+    "$TLC" $args --arch sm_90a -o "$D/e.cu" > "$D/log" 2>&1 || fail "$args: $(cat "$D/log")"
+  done
+}
 case_facts_in_run() { # what the launcher refuses, --run refuses; and no launcher divides by zero
   cat > "$D/f.tl" << 'END'
 import tilelang.language as T
