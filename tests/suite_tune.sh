@@ -61,8 +61,14 @@ case_cached() {
   tune -p M=640; times "$D/log" '^try' 32
   FAKE_NVCC_VERSION=2 tune; times "$D/log" '^try' 40
   tune --no-cache; times "$D/log" '^try' 48
-  tune; times "$D/log" '^try' 48
-  tune --clear-cache; times "$D/log" '^try' 56
+  mkdir "$D/other"
+  for f in "$D/A.npy" "$D/other/A.npy"; do echo one > "$f"; done
+  tune --in A="$D/A.npy"; times "$D/log" '^try' 56 # the fake runner does not read it
+  tune --in A="$D/other/A.npy"; times "$D/log" '^try' 56 # what is in it counts
+  echo two > "$D/A.npy"
+  tune --in A="$D/A.npy"; times "$D/log" '^try' 64
+  tune; times "$D/log" '^try' 64
+  tune --clear-cache; times "$D/log" '^try' 72
   "$TLC" --clear-cache || fail "--clear-cache alone"
   [ ! -e "$XDG_CACHE_HOME/tlc/tune.db" ] || fail "it is still there"
 }

@@ -122,8 +122,7 @@ static const char *hash_text(Arena *a, const char *data, size_t n) {
   return arena_str(a, text);
 }
 
-// Of the file, or "-" where it cannot be read.
-static const char *hash_file(Arena *a, const char *path) {
+const char *tn_hash_file(Arena *a, const char *path) {
   size_t n;
   Arena *own = arena_new();
   const char *data = file_read(own, path, &n);
@@ -135,7 +134,7 @@ static const char *hash_file(Arena *a, const char *path) {
 static const char *hash_now(TnCompiled *t, const char *path) {
   const char *text = map_get(t->now, path);
   if (text) return text;
-  text = hash_file(t->s->arena, path);
+  text = tn_hash_file(t->s->arena, path);
   map_set(t->now, arena_str(t->s->arena, path), (void *)(uintptr_t)text);
   return text;
 }
@@ -153,7 +152,7 @@ static void add_options(TnKey *k, const Options *o, Arena *a) {
   for (size_t i = 0; i < LEN(texts); i++) tn_key_text(k, "option", texts[i]);
   tn_key_add(k, "debug", &o->debug, sizeof o->debug);
   tn_key_add(k, "werror", &o->werror, sizeof o->werror);
-  tn_key_text(k, "params", o->params ? hash_file(a, o->params) : NULL);
+  tn_key_text(k, "params", o->params ? tn_hash_file(a, o->params) : NULL);
   tn_key_text(k, "params file", o->params);
   for (int i = 0; i < o->include.len; i++) tn_key_text(k, "-I", o->include.data[i]);
   for (int i = 0; i < o->zero.len; i++) tn_key_text(k, "--zero", o->zero.data[i]);
@@ -165,7 +164,8 @@ static void add_options(TnKey *k, const Options *o, Arena *a) {
 
 TnCompiled *tn_compiled_new(const TnSpace *s) {
   if (!tn_db_works(s->db) || s->source) return NULL;
-  const char *own = hash_file(s->arena, "/proc/self/exe"); // not the version: that is of releases
+  const char *own =
+      tn_hash_file(s->arena, "/proc/self/exe"); // not the version: that is of releases
   if (!strcmp(own, "-")) return NULL;
   TnCompiled *t = NEW(s->arena, TnCompiled);
   TnKey k;

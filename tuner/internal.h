@@ -47,6 +47,9 @@ bool tn_need_text(const TnSpace *s, TnCandidate *c, Buf *why);
 void tn_record_put(const TnCandidate *c, Buf *out);
 bool tn_record_take(Arena *a, const char *data, size_t n, TnCandidate *c);
 
+// SHA-256 of a file as text, or "-" where it cannot be read.
+const char *tn_hash_file(Arena *a, const char *path);
+
 typedef struct TnCompiled TnCompiled;
 
 // For the candidates of one space. NULL: nothing is kept.

@@ -37,7 +37,7 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shar
   add_number(&k, "integers", o->integers);
   for (int i = 0; i < o->in.len; i++) {
     tn_key_text(&k, "in", o->in.data[i].key);
-    tn_key_text(&k, "in", o->in.data[i].value);
+    tn_key_text(&k, "in", s->w->inputs[i]);
   }
   add_number(&k, "rtol", o->rtol);
   add_number(&k, "atol", o->atol);

@@ -139,11 +139,13 @@ static void start_builds(TnSearch *s) {
 /* ------------------------------------------------------------------ running */
 
 static void put_bindings(Buf *b, char kind, const TnBindings *list) {
-  char name[256];
+  Buf name = {0};
   for (int i = 0; i < list->len; i++) {
-    snprintf(name, sizeof name, "%c.%s", kind, list->data[i].name);
-    tn_wire_text(b, name, list->data[i].value);
+    name.len = 0;
+    buf_printf(&name, "%c.%s", kind, list->data[i].name);
+    tn_wire_text(b, buf_str(&name), list->data[i].value);
   }
+  buf_free(&name);
 }
 
 static void put_arguments(const TnCandidate *c, Buf *b) {

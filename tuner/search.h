@@ -22,8 +22,9 @@ typedef struct {
   TnLock lock;
   const char *gpu, *arch; // "NVIDIA H200", "sm_90a"
   int sm, driver;
-  const char *nvcc; // its last line of --version
-  bool aside;       // it was said that the cache's folder takes no builds
+  const char *nvcc;    // its last line of --version
+  const char **inputs; // hashes of the files of --in, in order
+  bool aside;          // it was said that the cache's folder takes no builds
 } TnWorkshop;
 
 // Opens cache, pool and runner. An exit status, after a message where it is not 0.

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tuner/internal.h"
 #include "tuner/search.h"
 
 enum { HELLO_S = 60, VERSION_S = 20 };
@@ -95,6 +96,8 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   tn_session_new(&w->session, a);
   if (!tn_workshop_restart(w)) return EXIT_MACHINE;
   w->nvcc = nvcc_version(a, nvcc);
+  w->inputs = NEWN(a, const char *, o->in.len + 1);
+  for (int i = 0; i < o->in.len; i++) w->inputs[i] = tn_hash_file(a, o->in.data[i].value);
   if (!o->tune.no_cache) w->db = tn_db_open(&(TnDbOptions){.limit = o->tune.cache_limit});
   w->pool = tn_pool_new(&(TnPoolOptions){.jobs = o->tune.jobs});
   tn_lock_open(&w->lock, a);
