@@ -219,7 +219,7 @@ static void find_regs(void *ctx, Stmt *s) {
 static bool fits(const Late *l) {
   int64_t regs = 65536 / kernel_threads(l->k);
   st_walk(l->around, find_regs, &regs);
-  return l->accumulators + l->kept + SPARE <= regs;
+  return l->accumulators + l->kept + l->others + SPARE <= regs;
 }
 
 // Were a tile's stores put beside the next tile's products?

@@ -19,7 +19,8 @@ typedef struct {
   int64_t trips;     // its iterations
   int from;          // place of the first statement that goes late
   int accumulators;  // 32-bit registers of a thread that products add to
-  int64_t kept;      // and those that hold a finished tile
+  int64_t kept;      // and those that hold a finished tile,
+  int64_t others;    // or what the products leave as it is
   Expr *last;        // is the tile in the last column, where others are narrower? NULL: none are
 } Late;
 

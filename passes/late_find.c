@@ -201,14 +201,41 @@ typedef struct {
   int words;
 } Accumulators;
 
+static bool is_accumulator(const Accumulators *x, const Buffer *b) {
+  for (int i = 0; i < x->list.len; i++)
+    if (x->list.data[i] == b) return true;
+  return false;
+}
+
 static void add_accumulator(void *ctx, Stmt *s) {
   Accumulators *x = ctx;
   if (!is_op(s, OP_WGMMA)) return;
   const Buffer *d = s->u.op.arg[op_arg(OP_WGMMA, "d")].region->buf;
-  for (int i = 0; i < x->list.len; i++)
-    if (x->list.data[i] == d) return;
+  if (is_accumulator(x, d)) return;
   vec_push(x->a, &x->list, d);
   x->words += (int)(bytes_of(d) / 4);
+}
+
+static bool touched(const Late *l, const StmtVec *all, int from, int to, const Buffer *b) {
+  bool found = false;
+  for (int i = from; i < to && !found; i++) found = walk_touches(l->a, all->data[i], b, false);
+  return found;
+}
+
+// Registers of arrays that hold something while the products run, and are not theirs.
+static int64_t held_beside(const Late *l, const Accumulators *x) {
+  int64_t n = 0;
+  const StmtVec *body = l->body;
+  for (int i = 0; i < l->k->buffers.len; i++) {
+    const Buffer *b = l->k->buffers.data[i];
+    if (b->scope != SC_LOCAL || buf_elems(b) == 1 || is_accumulator(x, b)) continue;
+    bool before = touched(l, body, 0, l->products, b) ||
+                  touched(l, &l->around->u.block, 0, l->at, b);
+    bool after = touched(l, body, l->products + 1, l->from, b);
+    bool in = touched(l, body, l->products, l->products + 1, b);
+    if (in || (before && after)) n += bytes_of(b) / 4;
+  }
+  return n;
 }
 
 bool late_find(Late *l) {
@@ -216,6 +243,7 @@ bool late_find(Late *l) {
   Accumulators x = {.a = l->a};
   st_walk(l->body->data[l->products], add_accumulator, &x);
   l->accumulators = x.words;
+  l->others = held_beside(l, &x);
   return true;
 }
 

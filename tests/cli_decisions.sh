@@ -42,6 +42,16 @@ case_teams() { # even where asked for, only with registers for all that a team m
   same "$(teams samples/gemm_nt.tl -p block_N=128 -fping-pong)" "2 teams of 256" # 64 of 112
   same "$(teams samples/flash_attention.tl -p block_N=64 -fping-pong)" "" # O, S and P: 64, 32 and 16 of 112
 }
+case_late_registers() { # what is in registers beside the products counts: of 232, 36 are for the rest
+  late() {
+    "$TLC" --arch=sm_90a --remarks -p M=1024,N=1536,K=128,bm=128,"$@" tests/cases/late_conditions.tl -o "$D/x.cu" 2>&1 |
+      grep -oE "a tile's stores, [0-9].*"
+  }
+  says() { same "$(late "$1")" "a tile's stores, $2, run beside the next tile's products, from $3 registers"; }
+  says bn=256,how=0 4 64 # 128 accumulators
+  says bn=192,how=3 3 48 # 96, and 48 of the row
+  same "$(late bn=256,how=3)" "" # 128, 64 and 64
+}
 case_protocol() { # of channels, explained once a file that has some
   told() { grep -c '^// A channel is a ring' "$D/x.cu"; }
   "$TLC" --arch=sm_90a samples/linear_attention.tl -o "$D/x.cu" || fail emit
