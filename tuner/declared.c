@@ -68,6 +68,41 @@ static const Node *matmul(Reader *r, const AstExpr *e, const Node *a, const Node
   return n;
 }
 
+static const Node *number(Reader *r, double value) {
+  Node *n = make(r, N_NUMBER, NULL);
+  n->number = value;
+  n->type = RT_F64;
+  return n;
+}
+
+static double calculated(AstBinaryOp op, double a, double b) {
+  switch (op) {
+  case AST_OP_ADD: return a + b;
+  case AST_OP_SUB: return a - b;
+  case AST_OP_MUL: return a * b;
+  default: return a / b;
+  }
+}
+
+// torch's type of the result: numbers have none of their own but that they may be no integers.
+static RtType promoted(AstBinaryOp op, const Node *a, const Node *b) {
+  if (a->kind == N_NUMBER) {
+    const Node *other = a;
+    a = b;
+    b = other;
+  }
+  bool floats[] = {rt_type_is_float(a->type), rt_type_is_float(b->type)};
+  int bits[] = {rt_type_bits(a->type), rt_type_bits(b->type)};
+  if (b->kind == N_NUMBER) {
+    bool whole = op != AST_OP_DIV && b->number == floor(b->number);
+    return floats[0] || whole ? a->type : RT_F32;
+  }
+  if (floats[0] != floats[1]) return floats[0] ? a->type : b->type;
+  if (!floats[0] && op == AST_OP_DIV) return RT_F32;
+  if (floats[0] && a->type != b->type && bits[0] == bits[1]) return RT_F32;
+  return bits[1] > bits[0] ? b->type : a->type;
+}
+
 static const Node *binary(Reader *r, const AstExpr *e) {
   const Node *a = read_node(r, e->binary.left), *b = read_node(r, e->binary.right);
   AstBinaryOp op = e->binary.op;
@@ -75,6 +110,8 @@ static const Node *binary(Reader *r, const AstExpr *e) {
   if (op == AST_OP_MATMUL) return matmul(r, e, a, b);
   if (op != AST_OP_ADD && op != AST_OP_SUB && op != AST_OP_MUL && op != AST_OP_DIV)
     return unknown(r, e);
+  if (a->kind == N_NUMBER && b->kind == N_NUMBER)
+    return number(r, calculated(op, a->number, b->number));
   bool b_leads = a->kind == N_NUMBER || b->rank > a->rank;
   const Node *lead = b_leads ? b : a, *other = b_leads ? a : b;
   Node *n = make(r, N_BINARY, lead);
@@ -82,8 +119,7 @@ static const Node *binary(Reader *r, const AstExpr *e) {
   n->b = b;
   n->op = op;
   n->work = a->work + b->work;
-  if (other->kind != N_NUMBER && rt_type_bits(other->type) > rt_type_bits(lead->type))
-    n->type = other->type;
+  n->type = promoted(op, a, b);
   for (int i = 1; i <= other->rank; i++) { // trailing dimensions are equal, or 1
     int64_t *mine = &n->shape[n->rank - i], its = other->shape[other->rank - i];
     if (*mine != its && *mine != 1 && its != 1) return unknown(r, e);
@@ -126,6 +162,12 @@ static const Node *swap(Reader *r, const AstExpr *e, const Node *a, int i, int k
   return n;
 }
 
+// x.T and x.t(): of a matrix; torch turns others around as wholes.
+static const Node *transposed(Reader *r, const AstExpr *e, const Node *a) {
+  if (a && a->rank != 2) return unknown(r, e);
+  return swap(r, e, a, 0, 1);
+}
+
 static double relu(double x) { return x > 0 ? x : 0; }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double negative(double x) { return -x; }
@@ -137,8 +179,12 @@ static const struct {
                  {"tanh", tanh}, {"sigmoid", sigmoid}, {"log", log}};
 
 static const Node *apply(Reader *r, const Node *a, double (*fn)(double)) {
-  Node *n = a ? make(r, N_UNARY, a) : NULL;
-  if (n) n->fn = fn;
+  if (!a) return NULL;
+  if (a->kind == N_NUMBER) return number(r, fn(a->number));
+  Node *n = make(r, N_UNARY, a);
+  bool keeps = fn == negative || fn == relu || fn == fabs; // a type of integers
+  n->fn = fn;
+  if (!keeps && !rt_type_is_float(a->type)) n->type = RT_F32;
   return n;
 }
 
@@ -173,7 +219,7 @@ static const Node *method(Reader *r, const AstExpr *e, const char *name, const N
     if (!args->len && !strcmp(casts[c].name, name)) return cast(r, x, casts[c].type);
   if (args->len == 1 && (!strcmp(name, "to") || !strcmp(name, "type")))
     return type_of(r, args->data[0].value, &type) ? cast(r, x, type) : unknown(r, e);
-  if (!args->len && !strcmp(name, "t")) return swap(r, e, x, 0, 1);
+  if (!args->len && !strcmp(name, "t")) return transposed(r, e, x);
   if (args->len == 2 && !strcmp(name, "transpose") && small_int(args->data[0].value, &i) &&
       small_int(args->data[1].value, &k))
     return swap(r, e, x, i, k);
@@ -207,13 +253,6 @@ static const Node *call(Reader *r, const AstExpr *e) {
   return x ? function(r, e, name, x) : NULL;
 }
 
-static const Node *number(Reader *r, double value) {
-  Node *n = make(r, N_NUMBER, NULL);
-  n->number = value;
-  n->type = RT_F64;
-  return n;
-}
-
 static const Node *read_node(Reader *r, const AstExpr *e) {
   switch (e->kind) {
   case AST_NAME: {
@@ -228,7 +267,7 @@ static const Node *read_node(Reader *r, const AstExpr *e) {
     if (e->unary.op != AST_OP_NEG) return unknown(r, e);
     return apply(r, read_node(r, e->unary.operand), negative);
   case AST_ATTR:
-    if (!strcmp(e->attr.name.text, "T")) return swap(r, e, read_node(r, e->attr.value), 0, 1);
+    if (!strcmp(e->attr.name.text, "T")) return transposed(r, e, read_node(r, e->attr.value));
     if (!strcmp(e->attr.name.text, "mT")) return swap(r, e, read_node(r, e->attr.value), -2, -1);
     return unknown(r, e);
   default: return unknown(r, e);
@@ -239,7 +278,8 @@ static const Node *read_node(Reader *r, const AstExpr *e) {
 
 static double rounded(RtType t, double v) {
   char scratch[16];
-  if (t == RT_F64 || !rt_type_is_float(t)) return v;
+  if (!rt_type_is_float(t)) return trunc(v);
+  if (t == RT_F64) return v;
   if (t == RT_F32) return (double)(float)v;
   rt_set(t, scratch, 0, v);
   return rt_get(t, scratch, 0);
@@ -269,12 +309,7 @@ static double spread(const RunData *d, const Node *of, int rank, const int64_t *
 
 static double combined(const RunData *d, const Node *n, const int64_t *at) {
   double a = spread(d, n->a, n->rank, at), b = spread(d, n->b, n->rank, at);
-  switch (n->op) {
-  case AST_OP_ADD: return a + b;
-  case AST_OP_SUB: return a - b;
-  case AST_OP_MUL: return a * b;
-  default: return a / b;
-  }
+  return calculated(n->op, a, b);
 }
 
 static double element(const RunData *d, const Node *n, const int64_t *at) {
@@ -370,7 +405,8 @@ static bool sample_all(Reader *r, const AstExpr *result, uint64_t seed, TnRefere
     if (!r->why->len) buf_puts(r->why, "the reference program's result has another shape");
     return false;
   }
-  return true;
+  if (at < n) buf_puts(r->why, "the reference program has more results than the kernel outputs");
+  return at >= n;
 }
 
 bool tn_declared(Arena *a, const char *text, const RunData *data, uint64_t seed, TnReference *out,
