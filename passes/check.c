@@ -259,20 +259,6 @@ static void check_tiles(Check *k) {
   }
 }
 
-// Fragments of more registers than a thread has: right, but slow.
-static void check_registers(Check *k) {
-  const Target *t = k->c->target;
-  for (int i = 0; i < k->kernel->buffers.len && !diag_errors(k->c->diags); i++) {
-    const Buffer *b = k->kernel->buffers.data[i];
-    if (b->scope != SC_FRAGMENT) continue;
-    int64_t bits = buf_elems(b) * dt_bits(b->dtype), registers = bits / 32 / k->kernel->threads;
-    if (registers <= t->max_regs_per_thread) continue;
-    diag_report(k->c->diags, DIAG_REGISTERS, b->span, b->name, (long long)registers, t->name,
-                t->max_regs_per_thread);
-    note_buffer(k->c, k->program, b);
-  }
-}
-
 // A fragment lies in the registers of those who work on it.
 static void check_crews(Check *k) {
   const Crews *t = crews_new(k->c->arena, k->kernel);

@@ -47,6 +47,10 @@ void check_iterations(Check *k, Stmt *loop); // the same
 
 void check_reducers(Check *k); // none is read before it is finalized
 
+/* check_registers.c */
+
+void check_registers(Check *k);
+
 /* check_unwritten.c */
 
 void check_unwritten(Check *k);

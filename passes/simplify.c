@@ -116,7 +116,7 @@ static void use_slot(void *ctx, Expr **slot) { ex_walk(*slot, use_node, ctx); }
 static bool only_moves(const Stmt *s) {
   OpCode op = s->u.op.op;
   if (op == OP_COPY) return !s->u.op.arg[op_arg(OP_COPY, "async")].i;
-  return op == OP_VMOV || op == OP_FILL;
+  return op == OP_VMOV || op == OP_FILL || op == OP_WGMMA_DESC;
 }
 
 // Buffers that a statement needs: everything but the target of a plain store (or a move into

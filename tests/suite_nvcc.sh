@@ -8,6 +8,7 @@ case $1 in
     forms="tests/cases/gemm_forms.tl -p M=512,N=512,K=512,bk=64" # blocks of other sizes
     printf '%s sm_90a\n' "$forms,bm=192,bn=256,threads=384" "$forms,bm=128,bn=128,threads=512" \
       "$forms,bm=448,bn=64,threads=896" "$forms,bm=256,bn=128,threads=1024"
+    printf '%s sm_90a\n' "samples/flash_attention.tl -p seq_len=64" "samples/gemm_nt.tl -p M=0"
     masks="tests/cases/overlap_masks.tl -p L=2640,rows_of=128,threads=256"
     printf '%s sm_90a\n' "$masks,form=0" "$masks,form=1" "$masks,form=2"
     printf '%s sm_89\n' "$forms,dtype=float8_e4m3" "$forms,dtype=float8_e5m2"
