@@ -1,5 +1,6 @@
 // Fragments of more registers than a thread has, alone or as what a loop's products add to: right,
-// but slow. SPDX-License-Identifier: MIT
+// but slow.
+// SPDX-License-Identifier: MIT
 #include "passes/check.h"
 
 static int64_t registers(const Check *k, const Buffer *b) {

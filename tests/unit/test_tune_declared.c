@@ -1,5 +1,6 @@
 // tuner/declared: a reference program's elements against their values by hand, rounded as torch
-// does. SPDX-License-Identifier: MIT
+// does.
+// SPDX-License-Identifier: MIT
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
