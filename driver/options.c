@@ -272,7 +272,7 @@ static void print_help(void) {
        "  @FILE                      read more arguments from FILE, one a line\n"
        "  --help, --version\n"
        "\nExit status: 0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this\n"
-       "machine lacks something; 70 a bug in tlc.");
+       "machine lacks something; 70 a bug in tlc; 130 a search was interrupted.");
 }
 
 static const Option *find_option(const char *arg, const char **value) {

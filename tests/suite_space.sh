@@ -137,7 +137,9 @@ case_gpu_figures() {
   same "$(json 'c[0]["model_us"]')" "$a100" # the default of sm_80
   rank samples/gemm_nt.tl "${SIZES[@]}" --space block_M=128 --json --gpu h200,launch=500 || fail "$(cat "$D/err")"
   same "$(json 'c[0]["model_us"] > 500')" True
-  for bad in B52 l2=x l2=-1 nothing=1; do rank samples/gemm_nt.tl --space block_M=128 --gpu $bad; same $? 2; done
+  for bad in B52 l2=x l2=-1 l2=inf nothing=1 '' l2=1, l2=9000,H100; do
+    rank samples/gemm_nt.tl --space block_M=128 --gpu "$bad"; same $? 2
+  done
 }
 case_roller() {
   rank samples/gemm_nt.tl "${SIZES[@]}" --arch sm_90a --roller --topk 3 || fail "$(cat "$D/err")"
@@ -316,6 +318,19 @@ END
   has "$D/x.cu" '__launch_bounds__\(32'
   build -p 'shape=(2,4)'; same $? 1
   build -p 'N=2097152,names=["x"]'; same $? 0 # a list is a list when it is read back
+}
+case_tuned_modules() { # an imported module is a part of the program
+  kernels
+  sed 's/by=2/by=BY/; 1i from factor import BY' "$D/two.tl" > "$D/three.tl"
+  echo 'BY = 2' > "$D/factor.py"
+  rank "$D/three.tl" --entry scale --space b=32 --save "$D/s.json" || fail "$(cat "$D/err")"
+  build() { "$TLC" "$D/three.tl" --entry scale -p N=2048,by=2 --tuned "$D/s.json" --strict -o "$D/x.cu" 2> "$D/err"; }
+  build || fail "$(cat "$D/err")"
+  echo 'BY = 2 # twice' > "$D/factor.py"
+  build || fail "a comment: $(cat "$D/err")"
+  echo 'BY = 3' > "$D/factor.py"
+  build; same $? 1
+  has "$D/err" 'the program has changed since it was tuned'
 }
 case_tuned_wrong() { # what is wrong with a tuning file is said with its place, and is never ignored
   kernels

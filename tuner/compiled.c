@@ -192,7 +192,7 @@ static TnHash key_of(const TnCompiled *t, const TnCandidate *c) {
 
 /* ------------------------------------------------------------------ inputs */
 
-static const Source *source_of(const Job *j, const char *path) {
+const Source *tn_source_at(const Job *j, const char *path) {
   for (int i = 1; i <= src_count(j->sources); i++)
     if (!strcmp(src_get(j->sources, (uint32_t)i)->path, path))
       return src_get(j->sources, (uint32_t)i);
@@ -202,7 +202,7 @@ static const Source *source_of(const Job *j, const char *path) {
 // A line of each: its hash, a blank, its path.
 void tn_compiled_inputs(const Job *j, Buf *out) {
   for (int i = 0; i < j->read.len; i++) {
-    const Source *s = source_of(j, j->read.data[i]);
+    const Source *s = tn_source_at(j, j->read.data[i]);
     if (!s || strchr(s->path, '\n')) {
       out->len = 0;
       return;

@@ -1,5 +1,6 @@
 // Figures of GPUs, by name or one by one.
 // SPDX-License-Identifier: MIT
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool set_figure(TnFigures *f, const char *name, const char *value) {
     char *end;
     if (strcmp(figures[i].name, name)) continue;
     double v = strtod(value, &end);
-    if (end == value || *end || !(v > 0)) {
+    if (end == value || *end || !(v > 0) || !isfinite(v)) {
       fprintf(stderr, "tlc: --gpu: %s wants a number above 0, got '%s'\n", name, value);
       return false;
     }
@@ -58,10 +59,14 @@ bool tn_figures(const Target *t, const char *text, TnFigures *out) {
   Arena *a = arena_new();
   const char *rest = text, *item;
   bool ok = true;
-  while (ok && rest && (item = tn_next_value(a, &rest, ','))) {
+  if (text) tn_check_list(a, "--gpu", text, ',');
+  for (int i = 0; ok && rest && (item = tn_next_value(a, &rest, ',')); i++) {
     const char *eq = strchr(item, '=');
-    ok =
-        eq ? set_figure(out, arena_strn(a, item, (size_t)(eq - item)), eq + 1) : set_gpu(out, item);
+    ok = eq || !i;
+    if (!ok)
+      fprintf(stderr, "tlc: --gpu: '%s' would undo what is before it: it comes first\n", item);
+    else if (!eq) ok = set_gpu(out, item);
+    else ok = set_figure(out, arena_strn(a, item, (size_t)(eq - item)), eq + 1);
   }
   arena_free(a);
   return ok;

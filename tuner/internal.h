@@ -57,6 +57,7 @@ TnCompiled *tn_compiled_new(const TnSpace *s);
 // What a candidate's result depends on: files read, with their hashes, and files looked for in
 // vain. Empty: it cannot be told.
 void tn_compiled_inputs(const struct Job *j, Buf *out);
+const Source *tn_source_at(const Job *j, const char *path); // NULL: the job has not read it
 // The candidate as it was, without its text. False: it is to be compiled. NULL fine for t.
 bool tn_compiled_get(TnCompiled *t, TnCandidate *c);
 void tn_compiled_put(TnCompiled *t, const TnCandidate *c, const char *inputs);

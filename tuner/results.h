@@ -36,8 +36,9 @@ int tn_save(const TnResults *list, const char *path); // an exit status
 #define TN_FORMAT "tlc tuning 1"
 // The entries of a tuning file, each an object. Ends the run where it is none.
 const AstExpr *tn_tuning_entries(const Json *j);
-// What an entry is stale without: a hash of the program, comments and blanks apart.
-uint64_t tn_source_hash(Arena *a, const char *text, size_t len);
+// What an entry is stale without: a hash of the program and of the modules that it imports,
+// comments and blanks apart. `listed`: with EvOptions.list, of this job.
+uint64_t tn_source_hash(const Job *j, const EvResult *listed);
 
 /* report.c */
 

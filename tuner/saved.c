@@ -21,14 +21,23 @@ typedef struct {
 
 typedef VEC(Entry) Entries;
 
-uint64_t tn_source_hash(Arena *a, const char *text, size_t len) {
+static uint64_t hash_of(Arena *a, const Source *s, uint64_t seed) {
   Sources *sources = src_new(a);
   Diags *diags = diag_new(a, sources, (DiagOptions){0});
-  AstModule *m = ast_parse(a, diags, src_add(sources, "source", text, len));
+  AstModule *m = ast_parse(a, diags, src_add(sources, "source", s->text, s->len));
   Buf b = {0};
   if (m) ast_print(m, &b);
-  uint64_t h = hash_bytes(buf_str(&b), b.len, 0);
+  uint64_t h = hash_bytes(buf_str(&b), b.len, seed);
   buf_free(&b);
+  return h;
+}
+
+uint64_t tn_source_hash(const Job *j, const EvResult *listed) {
+  uint64_t h = hash_of(j->arena, src_get(j->sources, j->file), 0);
+  for (int i = 0; i < listed->files.len; i++) {
+    const Source *s = tn_source_at(j, listed->files.data[i]);
+    if (s) h = hash_of(j->arena, s, h);
+  }
   return h;
 }
 
@@ -158,16 +167,21 @@ static void put_bindings(Buf *b, const TnBindings *list) {
 }
 
 // What the winner was tuned for: the kernel's parameters but the tuned ones, by -p or by default.
-static TnBindings tuned_for(Arena *a, const TnSpace *s, const TnCandidate *c) {
+// *source: the program's hash.
+static TnBindings tuned_for(Arena *a, const TnSpace *s, const TnCandidate *c, uint64_t *source) {
   TnBindings list = {0};
   Options o = tn_options(a, s, c);
   Job j = {.arena = a, .sources = src_new(a)};
   j.diags = diag_new(a, j.sources, (DiagOptions){0});
-  EvResult r = {0};
+  EvResult r = {0}, listed = {0};
+  *source = 0;
   if (!job_open(&j, &o)) return c->sizes;
   job_target(&j, &o);
   EvOptions e = job_eval(&j, &o);
   (void)ev_compile(&e, &r); // a list of kernels knows no defaults
+  e.list = true;
+  (void)ev_compile(&e, &listed);
+  *source = tn_source_hash(&j, &listed);
   for (int i = 0; r.entries.len == 1 && i < r.entries.data[0].params.len; i++) {
     const EvParamInfo *p = &r.entries.data[0].params.data[i];
     if (p->value && !tn_binds(&c->bindings, p->name))
@@ -182,10 +196,9 @@ static Entry make_entry(Arena *a, const TnResult *r) {
   const TnSpace *s = r->space;
   const TnCandidate *c = tn_best(r);
   Buf sizes = {0}, b = {0};
-  size_t len = 0;
-  const char *text = file_read(a, s->options->input, &len);
   double us = tn_best_us(c);
-  TnBindings known = tuned_for(a, s, c);
+  uint64_t source;
+  TnBindings known = tuned_for(a, s, c, &source);
   put_bindings(&sizes, &known);
   buf_puts(&b, "{\"kernel\": ");
   rt_json_string(&b, s->entry);
@@ -205,7 +218,7 @@ static Entry make_entry(Arena *a, const TnResult *r) {
     rt_json_string(&b, r->gpu);
   }
   buf_printf(&b, ", \"tlc\": \"%s\", \"source\": \"%016llx\"}", tlc_version,
-             (unsigned long long)tn_source_hash(a, text ? text : "", len));
+             (unsigned long long)source);
   Entry e = {arena_printf(a, "\"%s\" \"%s\" %s", s->entry, s->target->name, buf_str(&sizes)),
              arena_str(a, buf_str(&b))};
   buf_free(&sizes);

@@ -18,6 +18,7 @@ typedef struct {
   const Options *o;
   const EvEntry *kernel;
   const char *arch;
+  uint64_t source;
 } Use;
 
 static const char *value_text(const Use *u, const AstExpr *e) {
@@ -115,11 +116,9 @@ static void bind(const Use *u, const AstExpr *set, Check *check, Map *into) {
   }
 }
 
-static bool is_stale(const Use *u, const AstExpr *e, const Job *j) {
-  const Source *s = src_get(j->sources, j->file);
+static bool is_stale(const Use *u, const AstExpr *e) {
   char hash[20];
-  snprintf(hash, sizeof hash, "%016llx",
-           (unsigned long long)tn_source_hash(u->o->arena, s->text, s->len));
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)u->source);
   const AstExpr *was = json_member(e, "source");
   return was && !is_text(was, hash);
 }
@@ -133,7 +132,7 @@ static int complain(const Options *o, const char *what, const char *instead) {
 }
 
 // Parameters and options of the chosen entry, over what the command left open.
-static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, const Job *j) {
+static int take_entry(const Use *u, const AstExpr *e, double far, Options *o) {
   bind(u, member(u, e, "config"), check_parameter, o->bindings);
   if (json_member(e, "flags")) bind(u, member(u, e, "flags"), check_flag, o->flags);
   if (o->remarks) {
@@ -143,7 +142,7 @@ static int take_entry(const Use *u, const AstExpr *e, double far, Options *o, co
     fprintf(stderr, "tlc: --tuned %s: %s%s\n", o->tune.tuned, sizes, buf_str(&b));
     buf_free(&b);
   }
-  if (!is_stale(u, e, j)) return EXIT_OK;
+  if (!is_stale(u, e)) return EXIT_OK;
   return complain(o, "the program has changed since it was tuned: tune it anew", "");
 }
 
@@ -169,14 +168,15 @@ int tn_use(Options *o, Job *j) {
     return complain(o, "an entry is for one target, and --arch names several", defaults);
   if (r.entries.len > 1) return complain(o, "it is for one kernel: name it by --entry", defaults);
   if (!r.entries.len) return EXIT_OK;
-  Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, NULL, j->target->name};
+  Use u = {json_read(o->arena, "--tuned", o->tune.tuned), o, NULL, j->target->name,
+           tn_source_hash(j, &r)};
   u.kernel = bound(&ev, &r.entries.data[0]);
   Buf others = {0};
   double far;
   const AstExpr *e = nearest(&u, &far, &others);
   int status;
   if (e) {
-    status = take_entry(&u, e, far, o, j);
+    status = take_entry(&u, e, far, o);
   } else {
     const char *there =
         others.len ? arena_printf(o->arena, "; there are some for %s", buf_str(&others)) : "";
