@@ -27,6 +27,10 @@ void pdl_kernel(Kernel *k, PassCtx *c); // programmatic dependent launch of a lo
 // Of a lowered kernel: ops that read what wgmma reads iteration after iteration.
 void keep_operands(PassCtx *c, Kernel *k);
 
+/* slots.c */
+
+void slots_kernel(Kernel *k, PassCtx *c); // a ring's slot comes from one lane, where wgmma uses it
+
 /* raster.c */
 
 void raster_kernel(Kernel *k, PassCtx *c); // T.use_swizzle of one kernel

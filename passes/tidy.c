@@ -7,6 +7,7 @@
 void pass_tidy(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
+    slots_kernel(k, c);
     simplify_kernel(p, k, c);
     keep_operands(c, k);
     pdl_kernel(k, c);

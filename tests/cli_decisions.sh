@@ -91,6 +91,20 @@ case_box_loops() { # loops over the elements of boxes go out as boxes
     same "$form: $(grep -c 'tlc_tma_load_2d(&' "$D/x.cu")" "$form: $((form == 1 ? 0 : 2))"
   done
 }
+case_slots() { # a slot that wgmma multiplies comes from one lane, in each loop or peeled iteration
+  lanes() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -cE '_slot[a-z_0-9]* = tlc_shuffle_index' "$D/x.cu"; }
+  same "$(lanes samples/gemm_nt.tl -fno-late-stores)" 1
+  same "$(lanes samples/gemm_nt.tl)" 5
+  same "$(lanes samples/gemm_nt.tl -fno-wgmma)" 0
+}
+case_late_columns() { # what is evened out, and when not
+  says() { "$TLC" tests/cases/columns.tl --arch=sm_90a --remarks -p "$@" -o "$D/x.cu" 2>&1 | grep 'columns:'; }
+  of=M=264,N=512,K=136,bn=128
+  says $of,form=0 -fcolumns=7 | grep -q '7 tiles of 64 columns, the last one of 128' || fail "not evened out"
+  says $of,form=0 -fcolumns=6 | grep -q 'no such number' || fail "an odd step"
+  says $of,form=3 -fcolumns=7 | grep -q 'depend on its place' || fail "a bias"
+  says $of,form=2 -fcolumns=7 | grep -q 'are for late stores' || fail "no late stores"
+}
 case_neighbours() { # rows that no wide access fits: neighbouring threads have neighbouring elements
   "$TLC" --remarks -p off=1,W=72 tests/cases/case15_unaligned_async.tl -o "$D/x.cu" > "$D/out" 2>&1 || fail emit
   ! grep 'scalar accesses' "$D/out" || fail "elements one by one"
