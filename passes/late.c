@@ -10,7 +10,10 @@
 // SPDX-License-Identifier: MIT
 #include "passes/late.h"
 
-enum { SPARE = 36 }; // registers of a thread for what is neither accumulator nor kept
+enum {
+  SPARE = 36, // registers of a thread for what is neither accumulator nor kept
+  SPREAD = 4, // iterations from a part to the next, where stores start at no line's edge
+};
 
 typedef struct {
   Late *l;
@@ -170,20 +173,28 @@ static bool waits_for_none(const Stmt *s, int64_t issued) {
          s->u.op.arg[1].i >= issued;
 }
 
-// Iteration i of the n that have parts beside them.
-static Stmt *iteration(const Parts *p, Stmt *loop, int64_t i, int64_t n) {
+// The loop's iterations [from, to), which have none.
+static Stmt *plain(const Parts *p, Stmt *loop, int64_t from, int64_t to) {
+  Stmt *x = walk_clone(p->l->a, loop, NULL);
+  x->u.loop.min[0] = num(p, from);
+  x->u.loop.extent[0] = num(p, to - from);
+  return x;
+}
+
+// Iteration `at`, the i-th of the n that have parts beside them.
+static Stmt *iteration(const Parts *p, Stmt *loop, int64_t at, int64_t i, int64_t n) {
   Late *l = p->l;
   Arena *a = l->a;
   Stmt *out = st_block(a, loop->span), *body = walk_clone(a, loop->u.loop.body, NULL);
   Subst s = {.arena = a};
-  subst_add(&s, loop->u.loop.var[0], num(p, i));
+  subst_add(&s, loop->u.loop.var[0], num(p, at));
   subst_stmt(&s, body);
   Expr *later = ex_bin(a, BIN_NE, ex_var(a, l->tiles->u.loop.var[0]), num(p, 0));
   Stmt *parts = placed(p, i * p->parts.len / n, (i + 1) * p->parts.len / n);
-  for (int at = 0; at < body->u.block.len; at++) {
-    if (at == l->hook) st_add(a, out, st_if(a, later, parts, NULL, loop->span));
-    if (at == l->hook && waits_for_none(body->u.block.data[at], i + 1)) continue;
-    vec_push(a, &out->u.block, body->u.block.data[at]);
+  for (int j = 0; j < body->u.block.len; j++) {
+    if (j == l->hook) st_add(a, out, st_if(a, later, parts, NULL, loop->span));
+    if (at == l->hook && waits_for_none(body->u.block.data[j], i + 1)) continue;
+    vec_push(a, &out->u.block, body->u.block.data[j]);
   }
   return out;
 }
@@ -195,10 +206,15 @@ static void rewrite(Parts *p) {
   Stmt *loop = l->body->data[l->products], *out = st_block(a, span);
   Stmt *products = st_block(a, span), *all = st_block(a, span);
   int64_t n = l->trips < p->parts.len ? l->trips : p->parts.len;
+  int64_t each = pass_flag(l->c, l->k, "late-every", l->last ? SPREAD : 1);
+  if (each < 1 || each > l->trips / n) each = each < 1 ? 1 : l->trips / n;
   for (int i = 0; i < l->products; i++) st_add(a, out, l->body->data[i]);
-  for (int64_t i = 0; i < n; i++) st_add(a, products, iteration(p, loop, i, n));
-  loop->u.loop.min[0] = num(p, n);
-  loop->u.loop.extent[0] = num(p, l->trips - n);
+  for (int64_t i = 0; i < n; i++) {
+    st_add(a, products, iteration(p, loop, i * each, i, n));
+    if (each > 1) st_add(a, products, plain(p, loop, i * each + 1, (i + 1) * each));
+  }
+  loop->u.loop.min[0] = num(p, n * each);
+  loop->u.loop.extent[0] = num(p, l->trips - n * each);
   for (int i = l->products; i < l->from; i++) st_add(a, products, l->body->data[i]);
   st_add(a, out, narrow_products(l, products));
   st_add(a, out, p->keep);

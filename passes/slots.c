@@ -1,11 +1,13 @@
 // The slot that a warpgroup multiplies is the same in all its lanes, and comes from lane 0: so
 // ptxas knows it, and keeps the descriptors that are made of it in uniform registers. It would else
-// move each to them before each product, four instructions for a wgmma. SPDX-License-Identifier:
-// MIT
+// move each to them before each product, four instructions for a wgmma. In loops that do nothing
+// else: a softmax between products waits for the lane longer than that.
+// SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
 typedef struct {
   Arena *arena;
+  int products; // of the kernel
   const Var *slot;
   bool found;
 } Use;
@@ -27,22 +29,36 @@ static Expr *counter(const Stmt *s) {
   return local && x->type == DT_I32 ? x : NULL;
 }
 
+static void count_products(void *ctx, Stmt *s) {
+  *(int *)ctx += s->kind == ST_OP && s->u.op.op == OP_WGMMA;
+}
+
+// Does the block issue all n products of the kernel, and nothing that takes long?
+static bool only_multiplies(Stmt *block, int n) {
+  int here = 0;
+  for (int i = 0; i < block->u.block.len; i++) {
+    if (block->u.block.data[i]->kind == ST_FOR) return false;
+    count_products(&here, block->u.block.data[i]);
+  }
+  return here == n;
+}
+
 static void broadcast(void *ctx, Stmt *s) {
   Use *u = ctx;
   Arena *a = u->arena;
-  if (s->kind != ST_BLOCK) return;
+  if (s->kind != ST_BLOCK || !only_multiplies(s, u->products)) return;
   StmtVec out = {0};
   for (int i = 0; i < s->u.block.len; i++) {
     Stmt *x = s->u.block.data[i];
-    Expr *from = counter(x);
-    Use here = {a, from ? x->u.let.var : NULL, false};
+    Expr *from = counter(x), *lane = ex_int(a, DT_I32, 0);
+    Use here = {.arena = a, .slot = from ? x->u.let.var : NULL};
     for (int j = i + 1; from && j < s->u.block.len; j++)
       st_walk(s->u.block.data[j], use_slot, &here);
-    if (here.found)
+    if (here.found) {
+      Region *to = region_flat(a, from->u.load.buf, from->u.load.idx[0], 1);
       vec_push(a, &out,
-               st_op(a, OP_SHUFFLE, x->span, from,
-                     region_flat(a, from->u.load.buf, from->u.load.idx[0], 1), ex_int(a, DT_I32, 0),
-                     (int64_t)SHUFFLE_INDEX, (int64_t)32));
+               st_op(a, OP_SHUFFLE, x->span, from, to, lane, (int64_t)SHUFFLE_INDEX, (int64_t)32));
+    }
     vec_push(a, &out, x);
   }
   s->u.block = out;
@@ -50,5 +66,7 @@ static void broadcast(void *ctx, Stmt *s) {
 
 void slots_kernel(Kernel *k, PassCtx *c) {
   Use u = {.arena = c->arena};
-  if (c->target->bulk) st_walk(k->body, broadcast, &u);
+  if (!c->target->bulk) return;
+  st_walk(k->body, count_products, &u.products);
+  if (u.products) st_walk(k->body, broadcast, &u);
 }

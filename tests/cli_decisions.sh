@@ -91,10 +91,12 @@ case_box_loops() { # loops over the elements of boxes go out as boxes
     same "$form: $(grep -c 'tlc_tma_load_2d(&' "$D/x.cu")" "$form: $((form == 1 ? 0 : 2))"
   done
 }
-case_slots() { # a slot that wgmma multiplies comes from one lane, in each loop or peeled iteration
+case_slots() { # a slot that wgmma multiplies comes from one lane, in loops that do nothing else
   lanes() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -cE '_slot[a-z_0-9]* = tlc_shuffle_index' "$D/x.cu"; }
   same "$(lanes samples/gemm_nt.tl -fno-late-stores)" 1
-  same "$(lanes samples/gemm_nt.tl)" 5
+  same "$(lanes samples/gemm_nt.tl -p block_N=192,thread_num=128)" 1
+  same "$(lanes samples/gemm_nt.tl)" 0
+  same "$(lanes samples/flash_attention.tl)" 0
   same "$(lanes samples/gemm_nt.tl -fno-wgmma)" 0
 }
 case_late_columns() { # what is evened out, and when not
