@@ -441,6 +441,16 @@ case_stdout_full() { # what cannot be printed is no success
     has "$D/err" 'tlc: stdout does not take all of it: No space left'
   done
 }
+case_roofline() { # of the program's own types: tuner/gpus.def
+  while read -r file arch want; do
+    rank "samples/$file.tl" --arch "$arch" --space block_M=64,128 --report "$D/r.html" || fail "$(cat "$D/err")"
+    has "$D/r.html" "Roofline \\($want GB/s\\)"
+  done << 'END'
+gemm_nt sm_80 A100: 265 TFLOP/s of these products, 1400
+gemm_int8 sm_80 A100: 530 TFLOP/s of these products, 1400
+gemm_fp8 sm_90a H200: 1550 TFLOP/s of these products, 4200
+END
+}
 case_native() { # a ranking has no emulator to fall back to
   command -v nvidia-smi > /dev/null && exit 77
   rank samples/gemm_nt.tl --space block_M=64 --arch native; same $? 3

@@ -2,6 +2,7 @@
 // over each parameter, the roofline, failures by reason.
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,24 +132,26 @@ static void roofline(Buf *b, const TnResult *r) {
   TnFigures f;
   TnPoint *points = NEWN(s->arena, TnPoint, s->all.len + 1);
   int n = 0;
+  double roof = 0; // of the tensor cores, for the types and instructions of these products
   for (int i = 0; i < s->all.len; i++) {
     const TnCandidate *c = &s->all.data[i];
     if (!charted(r, c) || !(c->model.flops > 0) || !(c->model.hbm_bytes > 0)) continue;
+    if (c->model.tensor_us > 0) roof = fmax(roof, c->model.flops / c->model.tensor_us * 1e-6);
     double rate = c->model.flops / tn_best_us(c) * 1e-6;
     points[n++] = (TnPoint){c->model.flops / c->model.hbm_bytes, rate,
                             arena_printf(s->arena, "%.1f TFLOP/s: %s", rate, text_of(s->arena, c)),
                             c->id == r->found.best};
   }
-  if (!n || !tn_figures(s->target, s->options->tune.figures, &f)) return;
+  if (!n || !roof || !tn_figures(s->target, s->options->tune.figures, &f)) return;
   TnChart chart = {.x_name = "FLOP a byte of the GPU's memory, as the model counts them",
                    .y_name = "TFLOP/s",
                    .log_x = true,
                    .points = points,
                    .n = n,
-                   .roof_y = f.f16,
+                   .roof_y = roof,
                    .slope = 1e-3 * f.hbm};
-  buf_printf(b, "<h3>Roofline (%s: %.0f TFLOP/s of 16-bit products, %.0f GB/s)</h3>\n", f.name,
-             f.f16, f.hbm);
+  buf_printf(b, "<h3>Roofline (%s: %.0f TFLOP/s of these products, %.0f GB/s)</h3>\n", f.name, roof,
+             f.hbm);
   tn_chart(&chart, b);
 }
 
