@@ -4,6 +4,17 @@
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
+// Where a thread's registers, fewer than the 255 it could name, do not suffice, ptxas of CUDA 13.0
+// takes 32 of them unless told that one block is enough.
+static bool is_tight(const Kernel *k, const Target *t) {
+  int64_t most = t->regs_per_sm / kernel_threads(k), bits = 0;
+  for (int i = 0; i < k->buffers.len; i++) {
+    const Buffer *b = k->buffers.data[i];
+    if (b->scope == SC_LOCAL) bits += buf_elems(b) * dt_bits(b->dtype);
+  }
+  return most < 255 && bits / 32 > most * 7 / 8;
+}
+
 void pass_tidy(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
@@ -13,5 +24,6 @@ void pass_tidy(Program *p, PassCtx *c) {
     pdl_kernel(k, c);
     int64_t blocks = pass_flag(c, k, "min-blocks", 0);
     if (!k->min_blocks && blocks <= HINT_MOST) k->min_blocks = (int)blocks;
+    if (!k->min_blocks && is_tight(k, c->target)) k->min_blocks = 1;
   }
 }

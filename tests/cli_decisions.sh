@@ -36,6 +36,12 @@ case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA'
   same "$(cat "$D/out")" "$(printf '%s\n' 'copy: 16-byte accesses' 'copy: by TMA' \
     'guard: dimension 0 of C: not proved: 128 <= 100' 'guard: none: TMA reads zeros outside of A')"
 }
+case_tight_registers() { # a kernel that may spill says that one block is enough: ptxas would take 32 registers
+  bounds() { "$TLC" samples/gemm_nt.tl -p "$1" -o - 2> "$D/log" | grep -oE '__launch_bounds__\([0-9, ]*\)'; }
+  same "$(bounds block_M=192,thread_num=512,num_stages=2)" "__launch_bounds__(512, 1)" # 96 accumulators of 128
+  same "$(bounds block_N=128,thread_num=512)" "__launch_bounds__(512)"
+  same "$(bounds block_M=256,block_K=32,num_stages=2)" "__launch_bounds__(256)" # 255 is all that there is
+}
 case_teams() { # even where asked for, only with registers for all that a team multiplies
   teams() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE '[0-9] teams of [0-9]+'; }
   same "$(teams samples/gemm_nt.tl -p block_N=192,thread_num=128)" "2 teams of 128" # 96 of 208
