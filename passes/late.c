@@ -193,7 +193,7 @@ static Stmt *iteration(const Parts *p, Stmt *loop, int64_t at, int64_t i, int64_
   Stmt *parts = placed(p, i * p->parts.len / n, (i + 1) * p->parts.len / n);
   for (int j = 0; j < body->u.block.len; j++) {
     if (j == l->hook) st_add(a, out, st_if(a, later, parts, NULL, loop->span));
-    if (at == l->hook && waits_for_none(body->u.block.data[j], i + 1)) continue;
+    if (j == l->hook && waits_for_none(body->u.block.data[j], at + 1)) continue;
     vec_push(a, &out->u.block, body->u.block.data[j]);
   }
   return out;

@@ -58,6 +58,10 @@ case_late_registers() { # what is in registers beside the products counts: of 23
   says bn=192,how=3 3 48 # 96, and 48 of the row
   same "$(late bn=256,how=3)" "" # 128, 64 and 64
 }
+case_late_waits() { # products that fly: of 4 peeled iterations the first has none before it to wait for
+  "$TLC" --arch=sm_90a -p M=8192,N=8192,K=256 -flate-stores -fwgmma-ahead samples/gemm_nt.tl -o "$D/x.cu" || fail emit
+  same "$(grep -c 'tlc_wgmma_commit();' "$D/x.cu") $(grep -c 'tlc_wgmma_wait<1>();' "$D/x.cu")" "4 3"
+}
 case_protocol() { # of channels, explained once a file that has some
   told() { grep -c '^// A channel is a ring' "$D/x.cu"; }
   "$TLC" --arch=sm_90a samples/linear_attention.tl -o "$D/x.cu" || fail emit
