@@ -104,6 +104,11 @@ void opt_check(const Options *o, const char *const *given, int n) {
   for (int i = 0; i < n; i++) check_meaning(o, given[i]);
   for (int i = 0; i < n && o->mode == MODE_TUNE && o->tune.no_run; i++) check_ranking(given[i]);
   for (size_t i = 0; i < LEN(pairs); i++) check_pair(given, n, pairs[i][0], pairs[i][1]);
+  size_t n_input = strlen(o->input);
+  bool is_ir = n_input > 4 && !strcmp(o->input + n_input - 4, ".tir");
+  const char *open = o->tune.tuned ? "--tuned" : o->mode == MODE_TUNE ? "--tune" : "--list-configs";
+  if (is_ir && (o->tune.tuned || o->mode == MODE_TUNE || o->mode == MODE_CONFIGS))
+    opt_usage("%s %s: printed IR has no open parameters; name the program", open, o->input);
   if (o->tune.strict && !o->tune.tuned) opt_usage("--strict is of --tuned FILE");
   if (o->mode == MODE_TUNE && o->output && !strcmp(o->output, "-"))
     opt_usage("-o -: the ranking is on stdout: name a file");

@@ -211,6 +211,13 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
     # shellcheck disable=SC2086
     wrong "tlc: ${o%% *} has no meaning with --tune\$" "${axis[@]}" $o
   done
+  "$TLC" samples/gemm_nt.tl --emit tile -o "$D/g.tir" || fail "no IR"
+  echo '{"entries": []}' > "$D/t.json"
+  for o in '--tune --no-run --space a=1' --list-configs "--tuned $D/t.json"; do
+    # shellcheck disable=SC2086
+    "$TLC" "$D/g.tir" $o > "$D/out" 2> "$D/err"; same $? 2
+    has "$D/err" "tlc: ${o%% *} .*g.tir: printed IR has no open parameters"
+  done
   wrong 'entry all: a search is of one kernel' "${axis[@]}" --entry all
   wrong "cache-limit wants at least 1, got '0'" "${axis[@]}" --cache-limit 0
   wrong 'cache-limit and --no-cache exclude each other' "${axis[@]}" --cache-limit 1 --no-cache

@@ -103,7 +103,8 @@ with open(f"{out}/tlc.1", "w") as f:
     f.write(".SH EXIT STATUS\n0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this machine lacks "
             "something; 70 a bug in tlc; 130 a search was interrupted.\n"
             ".SH ENVIRONMENT\n.TP\nCUDACXX, CUDA_HOME\nwhere nvcc is\n"
-            ".TP\nXDG_CACHE_HOME\nwhere builds and results of searches are kept\n"
+            ".TP\nXDG_CACHE_HOME\nwhere builds and results of searches are kept (default: ~/.cache)\n"
+            ".TP\nTMPDIR\nwhere builds go that the cache cannot take (default: /tmp)\n"
             ".TP\nTLC_JOBS\ncompilers at a time, where \\-j says nothing\n"
             ".TP\nTLC_GPU_LOCK\nthe file that keeps a GPU to one search\n")
 PY

@@ -5,28 +5,27 @@
 
 #include "tuner/internal.h"
 
-enum { MOST_NAMES = 64, MOST_SETS = 10000 };
+enum { MOST_SETS = 10000 };
 
 static NORETURN void usage(const char *why) {
   fprintf(stderr, "tlc: --space-flags: %s\n", why);
   exit(EXIT_USAGE);
 }
 
-static const OptFlag *find(const char *name, Buf *why) {
-  const char *names[MOST_NAMES + 1] = {0};
-  for (int i = 0; opt_flags[i].name && i < MOST_NAMES; i++) {
-    names[i] = opt_flags[i].name;
-    if (!strcmp(names[i], name)) return &opt_flags[i];
+static const OptFlag *find(Arena *a, const char *name, Buf *why) {
+  VEC(const char *) names = {0};
+  for (const OptFlag *f = opt_flags; f->name; f++) {
+    if (!strcmp(f->name, name)) return f;
+    vec_push(a, &names, f->name);
   }
   buf_printf(why, "'%s' is none of", name);
-  for (int i = 0; names[i]; i++) buf_printf(why, "%s %s", i ? "," : "", names[i]);
-  const char *near = near_name(name, names);
-  if (near) buf_printf(why, "; did you mean '%s'?", near);
+  for (int i = 0; i < names.len; i++) buf_printf(why, "%s %s", i ? "," : "", names.data[i]);
+  buf_puts(why, tn_near(a, name, names.data, names.len));
   return NULL;
 }
 
-bool tn_check_flag(const char *name, const char *value, Buf *why) {
-  const OptFlag *f = find(name, why);
+bool tn_check_flag(Arena *a, const char *name, const char *value, Buf *why) {
+  const OptFlag *f = find(a, name, why);
   size_t digits = strspn(value, "0123456789");
   if (!f) return false;
   if (!digits || value[digits] || digits > 9)
@@ -53,7 +52,7 @@ static void cross(Arena *a, TnFlagSets *sets, const OptFlag *f, const char *valu
   for (int i = 0; i < sets->len; i++) {
     const char *rest = values, *value;
     while ((value = tn_next_value(a, &rest, ':'))) {
-      if (!tn_check_flag(f->name, value, &why)) usage(buf_str(&why));
+      if (!tn_check_flag(a, f->name, value, &why)) usage(buf_str(&why));
       TnBindings one = {0};
       for (int k = 0; k < sets->data[i].len; k++) vec_push(a, &one, sets->data[i].data[k]);
       vec_push(a, &one, (EvBinding){f->name, value});
@@ -75,7 +74,7 @@ TnFlagSets tn_flag_sets(Arena *a, const Options *o) {
     const char *eq = strchr(item, '=');
     const char *name = eq ? arena_strn(a, item, (size_t)(eq - item)) : item;
     Buf why = {0};
-    const OptFlag *f = find(name, &why);
+    const OptFlag *f = find(a, name, &why);
     if (!f) usage(buf_str(&why));
     if (map_has(told, name)) usage(arena_printf(a, "'%s' is there twice", name));
     map_set(told, name, (void *)(uintptr_t)name);

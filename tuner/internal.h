@@ -15,6 +15,9 @@ void tn_axis(Arena *a, const char *option, const char *text, EvBinding *out);
 // The next value of such a list; NULL after the last.
 const char *tn_next_value(Arena *a, const char **list, char separator);
 
+// "; did you mean 'block_M'?" where one of the names is near, else nothing.
+const char *tn_near(Arena *a, const char *name, const char *const *names, int n);
+
 // Ends the run where a value of such a list is empty.
 void tn_check_list(Arena *a, const char *option, const char *list, char separator);
 
@@ -25,7 +28,7 @@ void tn_check_list(Arena *a, const char *option, const char *list, char separato
 typedef VEC(TnBindings) TnFlagSets;
 TnFlagSets tn_flag_sets(Arena *a, const struct Options *o);
 // Does the compiler have such an option, with such a value? Else why not.
-bool tn_check_flag(const char *name, const char *value, Buf *why);
+bool tn_check_flag(Arena *a, const char *name, const char *value, Buf *why);
 
 /* compile.c */
 

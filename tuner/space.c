@@ -211,12 +211,10 @@ static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *sta
   return NULL;
 }
 
-// "; did you mean 'block_M'?", or nothing.
-static const char *did_you_mean(Arena *a, const EvEntry *e, const char *name) {
-  const char **names = NEWN(a, const char *, e->operands.len + 1);
-  for (int i = 0; i < e->operands.len; i++) names[i] = e->operands.data[i];
-  names[e->operands.len] = NULL;
-  const char *near = near_name(name, names);
+const char *tn_near(Arena *a, const char *name, const char *const *names, int n) {
+  const char **list = NEWN(a, const char *, n + 1);
+  for (int i = 0; i < n; i++) list[i] = names[i];
+  const char *near = near_name(name, list);
   return near ? arena_printf(a, "; did you mean '%s'?", near) : "";
 }
 
@@ -227,7 +225,7 @@ static bool takes(Arena *a, const EvEntry *e, const char *name, Map *told) {
   }
   if (!map_has(told, name))
     fprintf(stderr, "tlc: --tune: %s has no parameter '%s' that the space gives: left out%s\n",
-            e->name, name, did_you_mean(a, e, name));
+            e->name, name, tn_near(a, name, e->operands.data, e->operands.len));
   map_set(told, name, (void *)(uintptr_t)name);
   return false;
 }
@@ -306,7 +304,8 @@ static void check_axes(const Options *o, const EvEntry *e) {
     const char *name = o->tune.axes.data[i].name;
     for (int k = 0; k < e->operands.len; k++) found |= !strcmp(e->operands.data[k], name);
     if (found || !e->operands.len) continue;
-    usage("--space: %s has no parameter '%s'%s", e->name, name, did_you_mean(o->arena, e, name));
+    usage("--space: %s has no parameter '%s'%s", e->name, name,
+          tn_near(o->arena, name, e->operands.data, e->operands.len));
   }
 }
 

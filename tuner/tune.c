@@ -37,12 +37,11 @@ static int nothing_left(const TnSpace *s) {
   return EXIT_WRONG_PROGRAM;
 }
 
-static int print_json(const TnSpace *s) {
+static void print_json(const TnSpace *s) {
   Buf b = {0};
   tn_json(s, "", &b);
   fwrite(buf_str(&b), 1, b.len, stdout);
   buf_free(&b);
-  return fflush(stdout) ? EXIT_MACHINE : EXIT_OK;
 }
 
 // A hint of the model in words.
@@ -138,12 +137,12 @@ static int rank(const Options *o, struct TnDb *db) {
   n = tn_rank(&s, order);
   if (!n) return nothing_left(&s);
   if (o->json) {
-    status = print_json(&s);
+    print_json(&s);
   } else {
     tn_failures(&s, stdout);
     tn_table(&s, top, stdout);
   }
-  return status ? status : write_best(o, &s, order[0]);
+  return write_best(o, &s, order[0]);
 }
 
 static int rank_only(const Options *o) {

@@ -11,8 +11,6 @@
 #include "tuner/internal.h"
 #include "tuner/results.h"
 
-enum { MOST_NAMES = 64 };
-
 typedef struct {
   Json json;
   const Options *o;
@@ -87,19 +85,19 @@ static const AstExpr *nearest(const Use *u, double *far, Buf *others) {
 }
 
 static void check_parameter(const Use *u, const AstEntry *e) {
-  const char *names[MOST_NAMES + 1] = {0}, *name = e->key->str.data;
-  for (int i = 0; i < u->kernel->params.len && i < MOST_NAMES; i++) {
+  int n = u->kernel->params.len;
+  const char *name = e->key->str.data, **names = NEWN(u->o->arena, const char *, n + 1);
+  for (int i = 0; i < n; i++) {
     names[i] = u->kernel->params.data[i].name;
     if (!strcmp(names[i], name)) return;
   }
-  const char *near = near_name(name, names);
-  json_bad(&u->json, e->key, "%s has no parameter '%s'%s%s%s", u->kernel->name, name,
-           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  json_bad(&u->json, e->key, "%s has no parameter '%s'%s", u->kernel->name, name,
+           tn_near(u->o->arena, name, names, n));
 }
 
 static void check_flag(const Use *u, const AstEntry *e) {
   Buf why = {0};
-  if (!tn_check_flag(e->key->str.data, value_text(u, e->value), &why))
+  if (!tn_check_flag(u->o->arena, e->key->str.data, value_text(u, e->value), &why))
     json_bad(&u->json, e->key, "%s", buf_str(&why));
   buf_free(&why);
 }
