@@ -42,6 +42,8 @@ int file_write(const char *path, const char *data, size_t len) {
   bool regular = stat(path, &st) != 0 || S_ISREG(st.st_mode);
   if (regular && same_bytes(path, data, len)) return 0;
   Buf temp = {0};
+  char *real = regular ? realpath(path, NULL) : NULL; // a link stays one
+  if (real) path = real;
   buf_printf(&temp, "%s%s", path, regular ? ".tmp" : "");
   if (regular) buf_printf(&temp, "%ld", (long)getpid());
   FILE *f = fopen(temp.data, "wb");
@@ -54,5 +56,6 @@ int file_write(const char *path, const char *data, size_t len) {
     errno = saved;
   }
   buf_free(&temp);
+  free(real);
   return ok ? 0 : -1;
 }

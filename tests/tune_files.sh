@@ -42,6 +42,9 @@ case_save() { # entries of other sizes and kernels stay, those of the same are r
   cp "$D/g.json" "$D/before"
   tune --save "$D/g.json" -p K=512 && cmp "$D/g.json" "$D/before" || fail "$(diff "$D/g.json" "$D/before")"
   times "$D/g.json" '"kernel"' 2
+  mkdir "$D/at" && mv "$D/g.json" "$D/at/" && ln -s at/g.json "$D/g.json"
+  tune --save "$D/g.json" -p K=4096 || fail "$(cat "$D/err")" # through the link
+  [ -L "$D/g.json" ] && times "$D/at/g.json" '"kernel"' 3 || fail "the link is no more"
   sed -n '/"kernel"/s/.*"K": //p' "$D/g.json" | head -1 | grep -q '^512' || fail "not in order"
   python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$D/g.json" || fail "no JSON"
   echo '{"x": 1}' > "$D/other.json"; tune --save "$D/other.json"; same $? 2
