@@ -154,5 +154,6 @@ bool walk_has_load(const Expr *x);
 bool walk_reads(Arena *a, Stmt *s, const Buffer *b); // loads, not atomic updates
 bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only); // tree s accesses b?
 bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b); // outside `skip`?
+Stmt *walk_roles(const Kernel *k); // consumers and producer; NULL: no producer
 
 #endif

@@ -4,13 +4,8 @@
 // SPDX-License-Identifier: MIT
 #include "passes/late.h"
 
-static void find_roles(void *ctx, Stmt *s) {
-  if (s->kind == ST_IF && s->u.branch.roles) *(Stmt **)ctx = s;
-}
-
 static bool find_tiles(Late *l) {
-  Stmt *roles = NULL;
-  st_walk(l->k->body, find_roles, &roles);
+  Stmt *roles = walk_roles(l->k);
   if (!roles || !l->k->workers || roles->u.branch.yes->kind != ST_BLOCK) return false;
   l->around = roles->u.branch.yes;
   for (l->at = 0; l->at < l->around->u.block.len; l->at++) {

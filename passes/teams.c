@@ -10,18 +10,8 @@ typedef struct {
   Expr *team;
 } Teams;
 
-static void find_roles(void *ctx, Stmt *s) {
-  if (s->kind == ST_IF && s->u.branch.roles) *(Stmt **)ctx = s;
-}
-
-static Stmt *roles_of(const Kernel *k) {
-  Stmt *s = NULL;
-  st_walk(k->body, find_roles, &s);
-  return s;
-}
-
 bool teams_own(Arena *a, const Kernel *k, const Buffer *b) {
-  Stmt *roles = k->team ? roles_of(k) : NULL;
+  Stmt *roles = k->team ? walk_roles(k) : NULL;
   return roles && b->scope == SC_SHARED && walk_touches(a, roles->u.branch.yes, b, false) &&
          !walk_touches(a, roles->u.branch.no, b, false);
 }
@@ -90,7 +80,7 @@ static void own_tiles(Teams *t, Stmt *body) {
 
 static void teams_kernel(Kernel *k, PassCtx *c) {
   Arena *a = c->arena;
-  Stmt *roles = k->team ? roles_of(k) : NULL;
+  Stmt *roles = k->team ? walk_roles(k) : NULL;
   if (!roles) return;
   Span span = roles->span;
   Teams t = {.arena = a, .kernel = k, .vars = {.arena = a}};

@@ -160,6 +160,16 @@ bool walk_touches(Arena *a, Stmt *s, const Buffer *b, bool writes_only) {
   return t.found;
 }
 
+static void find_roles(void *ctx, Stmt *s) {
+  if (s->kind == ST_IF && s->u.branch.roles) *(Stmt **)ctx = s;
+}
+
+Stmt *walk_roles(const Kernel *k) {
+  Stmt *s = NULL;
+  st_walk(k->body, find_roles, &s);
+  return s;
+}
+
 bool walk_touches_beside(Arena *a, Stmt *s, const Stmt *skip, const Buffer *b) {
   if (!s || s == skip) return false;
   Touch t = {.arena = a, .buf = b};
