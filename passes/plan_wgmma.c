@@ -106,8 +106,8 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) 
   while (wm > 1 && (groups % wm || g->M % (ROWS * wm))) wm--;
   int wn = groups / wm;
   if (g->M % (ROWS * wm) || g->N % (8 * wn))
-    return arena_printf(c->arena, "%d warpgroups do not share %d x %d in parts of 64 x 8", groups,
-                        g->M, g->N);
+    return arena_printf(c->arena, "%d x %d has no whole parts of 64 x 8 for %d warpgroup%s", g->M,
+                        g->N, groups, groups == 1 ? "" : "s");
   int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
   int regs = plan_consumer_regs(c->target, k->threads);
   g->sums = registers(k, g);

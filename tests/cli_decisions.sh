@@ -27,7 +27,7 @@ case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA'
   same "$(why samples/gemm_nt.tl -fno-wgmma)" "not by wgmma: -fno-wgmma"
   same "$(why samples/gemm_nt.tl -p thread_num=64)" "not by wgmma: the threads are no whole warpgroups, of 128 each"
   same "$(why samples/gemm_nt.tl -p block_K=24)" "not by wgmma: K = 24 is no multiple of 16"
-  same "$(why samples/gemm_nt.tl -p block_M=32)" "not by wgmma: 2 warpgroups do not share 32 x 256 in parts of 64 x 8"
+  same "$(why samples/gemm_nt.tl -p block_M=32)" "not by wgmma: 32 x 256 has no whole parts of 64 x 8 for 2 warpgroups"
   same "$(why samples/gemm_nt.tl -p block_M=192,thread_num=512)" \
     "not by wgmma: 96 accumulators and 30 others are more than 112 registers"
   same "$(why samples/gemm_nt.tl)" ""
