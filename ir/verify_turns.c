@@ -266,6 +266,8 @@ typedef struct {
   Facts *facts;
   PtrMap *as;              // the consumers' Var -> Expr in the producer's terms
   VEC(const Stmt *) known; // lets of the producer
+  // Conditions 0 < x of the cases at hand, of which facts keep none where x reads memory.
+  VEC(Expr *) some, none;
   int splits;
 } Match;
 
@@ -304,21 +306,40 @@ static void enter(Match *m, const Items *x, Parts *out) {
   }
 }
 
+// Is x - y the same number always?
+static bool differ_by(Match *m, Expr *x, Expr *y, int64_t *by) {
+  Affine d = ex_affine(m->a, ex_sub(m->a, x, y));
+  *by = d.constant;
+  return d.n == 0;
+}
+
 static bool equal(Match *m, Expr *x, Expr *y) {
-  return ex_equal(x, y) || facts_prove(m->facts, ex_bin(m->a, BIN_EQ, x, y));
+  int64_t by;
+  return ex_equal(x, y) || (differ_by(m, x, y, &by) && by == 0) ||
+         facts_prove(m->facts, ex_bin(m->a, BIN_EQ, x, y));
 }
 
 static Expr *count(Match *m, const Parts *x);
+
+// Iterations of a loop: its extent, or none.
+static Expr *trips(Match *m, Expr *extent) {
+  Expr *zero = ex_index(m->a, 0);
+  int64_t by;
+  for (int i = 0; i < m->some.len; i++)
+    if (differ_by(m, extent, m->some.data[i], &by) && by >= -1) return extent;
+  for (int i = 0; i < m->none.len; i++)
+    if (differ_by(m, extent, m->none.data[i], &by) && by <= 0) return zero;
+  if (facts_prove(m->facts, ex_bin(m->a, BIN_LE, zero, extent))) return extent;
+  if (facts_prove(m->facts, ex_bin(m->a, BIN_LE, extent, zero))) return zero;
+  return ex_bin(m->a, BIN_MAX, extent, zero);
+}
 
 static Expr *count_item(Match *m, const Item *it) {
   if (it->kind == IT_TURNS) return renamed(m, it->n);
   Parts yes = {0}, no = {0};
   enter(m, &it->yes, &yes);
   Expr *n = count(m, &yes);
-  if (it->kind == IT_LOOP) {
-    Expr *trips = ex_bin(m->a, BIN_MAX, renamed(m, it->s->u.loop.extent[0]), ex_index(m->a, 0));
-    return ex_mul(m->a, trips, n);
-  }
+  if (it->kind == IT_LOOP) return ex_mul(m->a, trips(m, renamed(m, it->s->u.loop.extent[0])), n);
   enter(m, &it->no, &no);
   return ex_select(m->a, renamed(m, it->s->u.branch.cond), n, count(m, &no));
 }
@@ -372,14 +393,19 @@ static bool same_split(Match *m, const Parts *p, int i, const Parts *c, bool swa
   Expr *cond = renamed(m, it->s->u.branch.cond);
   bool ok = ++m->splits <= SPLITS;
   for (int yes = 1; ok && yes >= 0; yes--) {
-    int mark = facts_mark(m->facts), known = m->known.len;
+    int mark = facts_mark(m->facts), known = m->known.len, some = m->some.len, none = m->none.len;
     Parts all = {0};
     facts_push_cond(m->facts, yes ? cond : ex_un(m->a, UN_NOT, cond));
+    bool positive = cond->kind == EX_BINARY && cond->u.bin.op == BIN_LT && ex_is(cond->u.bin.a, 0);
+    if (positive && yes) vec_push(m->a, &m->some, cond->u.bin.b);
+    if (positive && !yes) vec_push(m->a, &m->none, cond->u.bin.b);
     enter(m, yes ? &it->yes : &it->no, &all);
     for (int k = 0; k < p->len; k++)
       if (k != i) vec_push(m->a, &all, p->data[k]);
     ok = swapped ? same_parts(m, *c, all) : same_parts(m, all, *c);
     m->known.len = known;
+    m->some.len = some;
+    m->none.len = none;
     facts_pop(m->facts, mark);
   }
   m->splits--;

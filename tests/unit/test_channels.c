@@ -174,6 +174,11 @@ static const char *const alike[] = {
           LOOP("r", "M", LOOP("k", "r", FETCH))),
     // the first iteration is apart
     SIDES("", WHERE("0 < N", PEELED), LOOP("k", "N", FETCH)),
+    SIDES("", LET("x", "L[bx]") WHERE("0 < x", LATE("first") "for k in 1 +: x - 1 {\n" TURN "}\n"),
+          LET("n", "L[bx]") LOOP("k", "n", FETCH)),
+    SIDES("",
+          WHERE("0 < index(L[bx])", LATE("first") "for k in 1 +: index(L[bx]) - 1 {\n" TURN "}\n"),
+          LOOP("k", "index(L[bx])", FETCH)),
     SIDES("", "assume 1 <= N\n" PEELED, LOOP("k", "N", FETCH)),
     SIDES("", LOOP("r", "M", WHERE("0 < N", PEELED)), LOOP("r", "M", LOOP("k", "N", FETCH))),
     // teams
@@ -209,6 +214,10 @@ static const struct {
      other},
     {SIDES("", EITHER("bx < N", LOOP("k", "N", TURN), ""), LOOP("k", "N", FETCH)), other},
     {SIDES("", PEELED, LOOP("k", "N", FETCH)), other}, // of N = 0
+    {SIDES("",
+           WHERE("0 < index(L[bx])", LATE("first") "for k in 1 +: index(L[0]) - 1 {\n" TURN "}\n"),
+           LOOP("k", "index(L[bx])", FETCH)),
+     other},
     {SIDES("", WHERE("0 < N", "for k in 1 +: N - 1 {\n" TURN "}\n"), LOOP("k", "N", FETCH)), other},
     {SIDES("", "for k in 0 +: N while flag != 0 {\n" TURN "}\n", LOOP("k", "N", FETCH)),
      "a loop that nothing counts"},
