@@ -257,15 +257,20 @@ static Items turns(Verify *v, Stmt *body, const Buffer *bar, bool consumers) {
   return out;
 }
 
-/* comparison: the consumers' variables are renamed to the producer's of the same meaning */
+/* comparison: of variables that mean the same, the consumers' among them, one stands for all */
 
 enum { SPLITS = 6 }; // conditions of one side that are looked at one inside of the other
 
 typedef struct {
+  Var *var;
+  Expr *value;
+} Known;
+
+typedef struct {
   Arena *a;
   Facts *facts;
-  PtrMap *as;              // the consumers' Var -> Expr in the producer's terms
-  VEC(const Stmt *) known; // lets of the producer
+  PtrMap *as;       // Var -> Expr that stands for it; NULL: itself
+  VEC(Known) known; // lets that stand for themselves
   // Conditions 0 < x of the cases at hand, of which facts keep none where x reads memory.
   VEC(Expr *) some, none;
   int splits;
@@ -287,13 +292,13 @@ static void enter_let(Match *m, const Stmt *s) {
   Var *v = s->u.let.var;
   Expr *value = renamed(m, s->u.let.value);
   for (int i = m->known.len - 1; i >= 0; i--)
-    if (m->known.data[i]->u.let.var != v && ex_equal(m->known.data[i]->u.let.value, value)) {
-      ptrmap_set(m->as, v, ex_var(m->a, m->known.data[i]->u.let.var));
+    if (m->known.data[i].var != v && ex_equal(m->known.data[i].value, value)) {
+      ptrmap_set(m->as, v, ex_var(m->a, m->known.data[i].var));
       return;
     }
   ptrmap_set(m->as, v, NULL);
   facts_push_let(m->facts, v, value);
-  if (!changes && value == s->u.let.value) vec_push(m->a, &m->known, s);
+  if (!changes) vec_push(m->a, &m->known, (Known){v, value});
 }
 
 // What the list's expressions depend on becomes known; what is left are loops, ifs and turns.
@@ -367,7 +372,7 @@ static bool same_under(Match *m, Expr *cond, bool holds, const Items *p, const I
 static bool same_loop(Match *m, const Item *p, const Item *c) {
   const Stmt *x = p->s, *y = c->s;
   Var *v = x->u.loop.var[0];
-  Expr *min = x->u.loop.min[0], *extent = x->u.loop.extent[0];
+  Expr *min = renamed(m, x->u.loop.min[0]), *extent = renamed(m, x->u.loop.extent[0]);
   if (!equal(m, min, renamed(m, y->u.loop.min[0]))) return false;
   if (!equal(m, extent, renamed(m, y->u.loop.extent[0]))) return false;
   int mark = facts_mark(m->facts);
@@ -381,8 +386,8 @@ static bool same_loop(Match *m, const Item *p, const Item *c) {
 static bool same_item(Match *m, const Item *p, const Item *c) {
   if (p->kind != c->kind) return false;
   if (p->kind == IT_LOOP) return same_loop(m, p, c);
-  if (p->kind == IT_TURNS) return equal(m, p->n, renamed(m, c->n));
-  Expr *cond = p->s->u.branch.cond;
+  if (p->kind == IT_TURNS) return equal(m, renamed(m, p->n), renamed(m, c->n));
+  Expr *cond = renamed(m, p->s->u.branch.cond);
   return ex_equal(cond, renamed(m, c->s->u.branch.cond)) &&
          same_under(m, cond, true, &p->yes, &c->yes) && same_under(m, cond, false, &p->no, &c->no);
 }
