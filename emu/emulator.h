@@ -154,8 +154,6 @@ typedef struct {
   uint32_t *clock;
 } Named;
 
-enum { NAMED_BARRIERS = 16 };
-
 // One of the blocks that run together.
 typedef struct {
   int rank;       // in its cluster

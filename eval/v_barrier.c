@@ -6,7 +6,6 @@
 #include "eval/internal.h"
 #include "eval/runs.h"
 
-enum { WARPGROUP = 128 };
 
 static Region *barrier_at(Ev *ev, Buffer *b, Expr *i) {
   Expr *one = ex_index(ev->arena, 1);

@@ -397,7 +397,9 @@ const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, 
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
-bool st_has_op(Stmt *s, OpCode op);                                       // in the tree s
+bool st_is_op(const Stmt *s, OpCode op);
+bool st_has_op(Stmt *s, OpCode op);  // in the tree s
+int st_count_op(Stmt *s, OpCode op); // in the tree s
 void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
 bool st_uses(Stmt *s, const Var *v); // anywhere in the tree
 Stmt *st_only(const Stmt *s); // what blocks of one statement hold; s itself where it is none
@@ -423,6 +425,8 @@ typedef struct {
 void st_accesses(Arena *a, Stmt *s, void (*f)(void *ctx, const Access *access), void *ctx);
 
 /* ------------------------------------------------------------------ programs */
+
+enum { WARPGROUP = 128, NAMED_BARRIERS = 16 }; // threads; of a block, its own one included
 
 typedef enum { PARAM_TENSOR, PARAM_SCALAR } ParamKind;
 typedef enum { ROLE_IN, ROLE_OUT, ROLE_INOUT } ParamRole; // INOUT: read or accumulated into as well

@@ -186,21 +186,25 @@ void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx) {
   }
 }
 
+bool st_is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
+
 typedef struct {
   OpCode op;
-  bool found;
-} FindOp;
+  int n;
+} CountOp;
 
-static void find_op(void *ctx, Stmt *s) {
-  FindOp *f = ctx;
-  f->found |= s->kind == ST_OP && s->u.op.op == f->op;
+static void count_op(void *ctx, Stmt *s) {
+  CountOp *c = ctx;
+  c->n += st_is_op(s, c->op);
 }
 
-bool st_has_op(Stmt *s, OpCode op) {
-  FindOp f = {op, false};
-  st_walk(s, find_op, &f);
-  return f.found;
+int st_count_op(Stmt *s, OpCode op) {
+  CountOp c = {op, 0};
+  st_walk(s, count_op, &c);
+  return c.n;
 }
+
+bool st_has_op(Stmt *s, OpCode op) { return st_count_op(s, op) > 0; }
 
 static void list_exprs(Expr **list, int n, void (*f)(void *ctx, Expr **slot), void *ctx) {
   for (int i = 0; i < n; i++) f(ctx, &list[i]);

@@ -35,10 +35,8 @@ static const Region *operand(const Stmt *s, const char *name) {
   return s->u.op.arg[op_arg(s->u.op.op, name)].region;
 }
 
-static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
-
 static bool is_arrival(const Stmt *s) {
-  return is_op(s, OP_MBAR_ARRIVE) || is_op(s, OP_MBAR_ARRIVE_REMOTE);
+  return st_is_op(s, OP_MBAR_ARRIVE) || st_is_op(s, OP_MBAR_ARRIVE_REMOTE);
 }
 
 static int by_full(const Channels *c, const Buffer *b) {
@@ -147,11 +145,11 @@ static void produce(Channels *c, const Stmt *s) {
   Fill f = {0};
   for (int i = 0; i < s->u.block.len; i++) {
     const Stmt *x = s->u.block.data[i];
-    if (is_op(x, OP_MBAR_WAIT)) {
+    if (st_is_op(x, OP_MBAR_WAIT)) {
       end_fill(c, &f);
       f.wait = x;
-    } else if (is_op(x, OP_MBAR_ARRIVE_TX)) arm(c, &f, x);
-    else if (is_op(x, OP_TILE_LOAD)) load(c, &f, x);
+    } else if (st_is_op(x, OP_MBAR_ARRIVE_TX)) arm(c, &f, x);
+    else if (st_is_op(x, OP_TILE_LOAD)) load(c, &f, x);
     else produce(c, x);
   }
   end_fill(c, &f);
@@ -166,7 +164,7 @@ typedef struct {
 
 static void note_init(void *ctx, Stmt *s) {
   Made *m = ctx;
-  if (is_op(s, OP_MBAR_INIT) && operand(s, "bar")->buf == m->bar)
+  if (st_is_op(s, OP_MBAR_INIT) && operand(s, "bar")->buf == m->bar)
     m->count = s->u.op.arg[op_arg(OP_MBAR_INIT, "count")].i;
 }
 
@@ -181,7 +179,7 @@ static bool arrives(const Verify *v, const Stmt *s, int64_t tx, int64_t to) {
   const Stmt *op = st_only(s->u.branch.yes);
   Expr *at = ex_index(v->arena, tx);
   if (!ex_is(ex_subst(v->arena, s->u.branch.cond, v->kernel->thread, at), 1)) return false;
-  if (!is_op(op, OP_MBAR_ARRIVE_REMOTE)) return true;
+  if (!st_is_op(op, OP_MBAR_ARRIVE_REMOTE)) return true;
   Expr *rank = op->u.op.arg[op_arg(OP_MBAR_ARRIVE_REMOTE, "rank")].expr;
   return ex_is(ex_subst(v->arena, rank, v->kernel->thread, at), to);
 }
@@ -189,7 +187,7 @@ static bool arrives(const Verify *v, const Stmt *s, int64_t tx, int64_t to) {
 // The arrivals that `if ... { arrive }` makes at each block that fills the slot; -1: not of each
 // warp one.
 static int64_t arrivals(const Verify *v, const Stmt *s) {
-  bool remote = is_op(st_only(s->u.branch.yes), OP_MBAR_ARRIVE_REMOTE);
+  bool remote = st_is_op(st_only(s->u.branch.yes), OP_MBAR_ARRIVE_REMOTE);
   int blocks = remote ? kernel_cluster(v->kernel) : 1;
   for (int64_t warp = 0; warp < v->kernel->threads / 32; warp++)
     for (int to = 0; to < blocks; to++) {
@@ -290,7 +288,7 @@ static void consume_block(Channels *c, Stmt *s, Held *h, const Stmt *loop) {
       c->channel[kept].freed = true;
       now.own[kept] = false; // the slot at hand stays until the next iteration, or the loop's end
       h->kept[kept] = true;
-    } else if (is_op(x, OP_MBAR_WAIT)) take(c, x, &now);
+    } else if (st_is_op(x, OP_MBAR_WAIT)) take(c, x, &now);
     else if (at >= 0) give(c, x, at, &now);
     else consume(c, x, &now, NULL);
   }

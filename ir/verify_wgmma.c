@@ -3,7 +3,6 @@
 #include "ir/layout.h"
 #include "ir/verify.h"
 
-enum { WARPGROUP = 128 };
 
 static Arg *arg(Stmt *s, const char *name) { return &s->u.op.arg[op_arg(s->u.op.op, name)]; }
 

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/lower.h"
 
-enum { WARPGROUP = 128 };
 
 typedef struct {
   Lower *l;

@@ -11,7 +11,7 @@ typedef struct {
 
 static void note_read(void *ctx, Stmt *s) {
   Reads *r = ctx;
-  r->n += s->kind == ST_OP && s->u.op.op == OP_WGMMA && s->u.op.arg[0].region->buf == r->b;
+  r->n += st_is_op(s, OP_WGMMA) && s->u.op.arg[0].region->buf == r->b;
 }
 
 static int reads(Stmt *s, const Buffer *b) {
@@ -93,7 +93,7 @@ typedef struct {
 
 static void note_operand(void *ctx, Stmt *s) {
   Keep *k = ctx;
-  if (s->kind != ST_OP || s->u.op.op != OP_WGMMA) return;
+  if (!st_is_op(s, OP_WGMMA)) return;
   Buffer *b = s->u.op.arg[0].region->buf;
   for (int i = 0; i < k->operands.len; i++)
     if (k->operands.data[i] == b) return;

@@ -169,8 +169,7 @@ static Stmt *placed(const Parts *p, int64_t from, int64_t to) {
 
 // A wait for all but `issued` groups or more: for none.
 static bool waits_for_none(const Stmt *s, int64_t issued) {
-  return s->kind == ST_OP && s->u.op.op == OP_WGMMA_WAIT && !s->u.op.arg[0].region &&
-         s->u.op.arg[1].i >= issued;
+  return st_is_op(s, OP_WGMMA_WAIT) && !s->u.op.arg[0].region && s->u.op.arg[1].i >= issued;
 }
 
 // The loop's iterations [from, to), which have none.
@@ -228,12 +227,11 @@ static void rewrite(Parts *p) {
 }
 
 static void find_regs(void *ctx, Stmt *s) {
-  if (s->kind == ST_OP && s->u.op.op == OP_SETMAXNREG && s->u.op.arg[1].i)
-    *(int64_t *)ctx = s->u.op.arg[0].i;
+  if (st_is_op(s, OP_SETMAXNREG) && s->u.op.arg[1].i) *(int64_t *)ctx = s->u.op.arg[0].i;
 }
 
 static bool fits(const Late *l) {
-  int64_t regs = 65536 / kernel_threads(l->k);
+  int64_t regs = l->c->target->regs_per_sm / kernel_threads(l->k);
   st_walk(l->around, find_regs, &regs);
   return l->accumulators + l->kept + l->others + SPARE <= regs;
 }

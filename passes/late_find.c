@@ -19,24 +19,6 @@ static bool find_tiles(Late *l) {
   return false;
 }
 
-typedef struct {
-  OpCode op;
-  int n;
-} Count;
-
-static void count_op(void *ctx, Stmt *s) {
-  Count *c = ctx;
-  c->n += s->kind == ST_OP && s->u.op.op == c->op;
-}
-
-static int count(Stmt *s, OpCode op) {
-  Count c = {op, 0};
-  st_walk(s, count_op, &c);
-  return c.n;
-}
-
-static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
-
 // The one loop that multiplies, of a known number of iterations, and the place in it where its
 // products have been issued and are not yet waited for.
 static bool find_products(Late *l) {
@@ -51,10 +33,11 @@ static bool find_products(Late *l) {
   if (loop->kind != ST_FOR || loop->u.loop.loop != LOOP_SERIAL || loop->u.loop.cond) return false;
   if (!ex_is(loop->u.loop.min[0], 0) || !ex_const(loop->u.loop.extent[0], &l->trips)) return false;
   Stmt *body = loop->u.loop.body;
-  if (body->kind != ST_BLOCK || l->trips < 1 || count(body, OP_WGMMA_COMMIT) != 1) return false;
+  if (body->kind != ST_BLOCK || l->trips < 1 || st_count_op(body, OP_WGMMA_COMMIT) != 1)
+    return false;
   for (l->hook = 1; l->hook < body->u.block.len; l->hook++)
-    if (is_op(body->u.block.data[l->hook - 1], OP_WGMMA_COMMIT)) break;
-  return l->hook < body->u.block.len && is_op(body->u.block.data[l->hook], OP_WGMMA_WAIT);
+    if (st_is_op(body->u.block.data[l->hook - 1], OP_WGMMA_COMMIT)) break;
+  return l->hook < body->u.block.len && st_is_op(body->u.block.data[l->hook], OP_WGMMA_WAIT);
 }
 
 static bool goes_late(Stmt *s) {
@@ -115,7 +98,7 @@ static void look_late(void *ctx, Stmt *s) {
   case ST_ASSUME:
   case ST_IF: break;
   case ST_OP:
-    if (!goes_late(s) && !is_op(s, OP_BULK_COMMIT)) look->bad = true;
+    if (!goes_late(s) && !st_is_op(s, OP_BULK_COMMIT)) look->bad = true;
     break;
   default: look->bad = true;
   }
@@ -170,7 +153,7 @@ static bool waits_as_it_is(Late *l, const Stmt *put) {
 static bool store_waits(Late *l, Stmt *s) {
   LateNest nest;
   Look look = {l, false};
-  if (is_op(s, OP_STMATRIX)) return waits_as_it_is(l, s);
+  if (st_is_op(s, OP_STMATRIX)) return waits_as_it_is(l, s);
   if (s->kind != ST_FOR || !late_nest(l, s, &nest)) {
     st_walk(s, look_late, &look);
     return !look.bad;
@@ -204,7 +187,7 @@ static bool is_accumulator(const Accumulators *x, const Buffer *b) {
 
 static void add_accumulator(void *ctx, Stmt *s) {
   Accumulators *x = ctx;
-  if (!is_op(s, OP_WGMMA)) return;
+  if (!st_is_op(s, OP_WGMMA)) return;
   const Buffer *d = s->u.op.arg[op_arg(OP_WGMMA, "d")].region->buf;
   if (is_accumulator(x, d)) return;
   vec_push(x->a, &x->list, d);
@@ -224,8 +207,8 @@ static int64_t held_beside(const Late *l, const Accumulators *x) {
   for (int i = 0; i < l->k->buffers.len; i++) {
     const Buffer *b = l->k->buffers.data[i];
     if (b->scope != SC_LOCAL || buf_elems(b) == 1 || is_accumulator(x, b)) continue;
-    bool before = touched(l, body, 0, l->products, b) ||
-                  touched(l, &l->around->u.block, 0, l->at, b);
+    bool before =
+        touched(l, body, 0, l->products, b) || touched(l, &l->around->u.block, 0, l->at, b);
     bool after = touched(l, body, l->products + 1, l->from, b);
     bool in = touched(l, body, l->products, l->products + 1, b);
     if (in || (before && after)) n += bytes_of(b) / 4;
@@ -282,7 +265,7 @@ bool late_nest(const Late *l, Stmt *s, LateNest *nest) {
   }
   if (s->kind != ST_BLOCK) return false;
   Stmt *last = s->u.block.data[s->u.block.len - 1];
-  if (!is_op(last, OP_STMATRIX)) return false;
+  if (!st_is_op(last, OP_STMATRIX)) return false;
   nest->fills = s;
   nest->scratch = last->u.op.arg[op_arg(OP_STMATRIX, "src")].region->buf;
   Filling f = {l->a, {nest->scratch, false}};

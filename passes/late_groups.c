@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/late.h"
 
-enum { WARPGROUP = 128, BARRIERS = 16, PATTERN_ROWS = 8 };
+enum { PATTERN_ROWS = 8 };
 
 typedef struct {
   Late *l;
@@ -15,8 +15,6 @@ typedef struct {
   bool no;
   Var *group, *member; // a thread's warpgroup, and its number there
 } Groups;
-
-static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
 
 static Expr *group(const Groups *g) { return ex_var(g->l->a, g->group); }
 
@@ -68,7 +66,7 @@ static void note_put(Groups *g, Stmt *s, const Region *src, int64_t from, int64_
 
 static void look_store(void *ctx, Stmt *s) {
   Groups *g = ctx;
-  if (!is_op(s, OP_TMA_STORE)) return;
+  if (!st_is_op(s, OP_TMA_STORE)) return;
   const Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   const TensorMap *m = dst->buf->map;
   int64_t from, count;
@@ -101,7 +99,7 @@ static void look_condition(void *ctx, Stmt *s) {
 static void number_barriers(void *ctx, Stmt *s) {
   Groups *g = ctx;
   int64_t id;
-  if (!is_op(s, OP_BAR_SYNC) && !is_op(s, OP_BAR_ARRIVE)) return;
+  if (!st_is_op(s, OP_BAR_SYNC) && !st_is_op(s, OP_BAR_ARRIVE)) return;
   Expr *x = s->u.op.arg[0].expr;
   if (x->kind == EX_CAST) x = x->u.cast;
   if (!ex_const(x, &id)) g->no = true;
@@ -121,7 +119,7 @@ static bool has_map(const Groups *g, const Buffer *b) {
 
 static void count_uses(void *ctx, Stmt *s) {
   Uses *u = ctx;
-  if (s->kind != ST_OP || is_op(s, OP_TMA_PREFETCH)) return;
+  if (s->kind != ST_OP || st_is_op(s, OP_TMA_PREFETCH)) return;
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++) {
     const Region *r = arg_is_region(info->arg[i].kind) ? s->u.op.arg[i].region : NULL;
@@ -147,7 +145,7 @@ static bool may(Groups *g) {
   st_walk(l->k->body, number_barriers, g);
   Uses u = {g, 0};
   st_walk(l->k->body, count_uses, &u);
-  return !g->no && g->maps.len && u.uses == g->maps.len && g->base + g->groups <= BARRIERS;
+  return !g->no && g->maps.len && u.uses == g->maps.len && g->base + g->groups <= NAMED_BARRIERS;
 }
 
 /* rewriting */
@@ -180,12 +178,12 @@ static void narrow(void *ctx, Stmt *s) {
   if (s->kind == ST_IF && by_first(g, s)) s->u.branch.cond = first_of_group(g);
   if (s->kind != ST_OP) return;
   walk_own(a, s);
-  if (is_op(s, OP_BAR_SYNC)) {
+  if (st_is_op(s, OP_BAR_SYNC)) {
     Expr *id = ex_add(a, ex_index(a, g->base), group(g));
     s->u.op.arg[0].expr = ex_cast(a, DT_I32, id);
     s->u.op.arg[1].i = WARPGROUP;
   }
-  if (!is_op(s, OP_TMA_STORE)) return;
+  if (!st_is_op(s, OP_TMA_STORE)) return;
   Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
   Expr *n = ex_index(a, g->groups);
   src->extent[0] = ex_floordiv(a, src->extent[0], n);
@@ -196,7 +194,7 @@ static void narrow(void *ctx, Stmt *s) {
 
 static void narrow_prefetch(void *ctx, Stmt *s) {
   Groups *g = ctx;
-  if (!is_op(s, OP_TMA_PREFETCH) || !has_map(g, s->u.op.arg[0].region->buf)) return;
+  if (!st_is_op(s, OP_TMA_PREFETCH) || !has_map(g, s->u.op.arg[0].region->buf)) return;
   walk_own(g->l->a, s);
   Region *r = s->u.op.arg[0].region;
   r->extent[0] = ex_floordiv(g->l->a, r->extent[0], ex_index(g->l->a, g->groups));

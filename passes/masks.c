@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
-enum { MAX_VARS = 8, WARPGROUP = 128 };
+enum { MAX_VARS = 8 };
 
 typedef struct {
   PassCtx *c;
@@ -242,16 +242,11 @@ static Stmt *visit_if(Masks *m, Stmt *s) {
   return s;
 }
 
-static void note_gemm(void *ctx, Stmt *s) {
-  *(int *)ctx += s->kind == ST_OP && s->u.op.op == OP_GEMM;
-}
-
 static void visit_block(Masks *m, Stmt *s) {
   bool beside = m->beside;
-  int gemms = 0, seen = 0;
-  st_walk(s, note_gemm, &gemms);
+  int gemms = st_count_op(s, OP_GEMM), seen = 0;
   for (int i = 0; i < s->u.block.len; i++) {
-    st_walk(s->u.block.data[i], note_gemm, &seen);
+    seen += st_count_op(s->u.block.data[i], OP_GEMM);
     m->beside = m->overlaps && gemms == 2 && seen == 1;
     s->u.block.data[i] = visit(m, s->u.block.data[i]);
   }

@@ -13,8 +13,6 @@ typedef struct {
   bool no;
 } Narrow;
 
-static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
-
 static void note_var(void *ctx, Expr *x) {
   Narrow *n = ctx;
   if (x->kind != EX_VAR) return;
@@ -35,12 +33,12 @@ static bool decode(Narrow *n, const Region *dst) {
 
 static void look_store(void *ctx, Stmt *s) {
   Narrow *n = ctx;
-  if (is_op(s, OP_TMA_STORE) && !decode(n, s->u.op.arg[1].region)) n->no = true;
+  if (st_is_op(s, OP_TMA_STORE) && !decode(n, s->u.op.arg[1].region)) n->no = true;
 }
 
 static void look_product(void *ctx, Stmt *s) {
   Narrow *n = ctx;
-  if (!is_op(s, OP_WGMMA)) return;
+  if (!st_is_op(s, OP_WGMMA)) return;
   if (s->u.op.arg[op_arg(OP_WGMMA, "n")].i <= n->step) n->no = true;
   if (dt_bits(s->u.op.arg[op_arg(OP_WGMMA, "b")].region->buf->dtype) != 16) n->no = true;
 }
@@ -66,7 +64,7 @@ static Buffer *clipped(const Narrow *n, const Buffer *map) {
 static Stmt *clip_store(void *ctx, Stmt *s) {
   Narrow *n = ctx;
   Arena *a = n->l->a;
-  if (!is_op(s, OP_TMA_STORE)) return s;
+  if (!st_is_op(s, OP_TMA_STORE)) return s;
   Region *dst = s->u.op.arg[1].region;
   decode(n, dst);
   if (n->off + dst->buf->map->box[1] <= n->step) return s;
@@ -93,7 +91,7 @@ void narrow_stores(Late *l) {
 
 static void shrink(void *ctx, Stmt *s) {
   const Narrow *n = ctx;
-  if (!is_op(s, OP_WGMMA)) return;
+  if (!st_is_op(s, OP_WGMMA)) return;
   walk_own(n->l->a, s);
   s->u.op.arg[op_arg(OP_WGMMA, "n")].i = n->step;
   s->u.op.arg[op_arg(OP_WGMMA, "d")].region->extent[0] = ex_index(n->l->a, n->step / 2);

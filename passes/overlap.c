@@ -12,8 +12,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/pipeline.h"
 
-enum { WARPGROUP = 128, BARRIERS = 16 };
-
 typedef struct {
   PassCtx *c;
   Arena *a;
@@ -87,7 +85,7 @@ static Expr *group(const Overlap *o) {
 
 // The barrier of warpgroup g: it waits there, and the one before it only arrives.
 static Stmt *barrier(const Overlap *o, OpCode op, Expr *g) {
-  Expr *id = ex_add(o->a, g, ex_index(o->a, BARRIERS - o->plan->overlap.turns));
+  Expr *id = ex_add(o->a, g, ex_index(o->a, NAMED_BARRIERS - o->plan->overlap.turns));
   return st_op(o->a, op, o->loop->span, ex_cast(o->a, DT_I32, id), (int64_t)2 * WARPGROUP);
 }
 

@@ -31,19 +31,17 @@ static void *get(const Plan *p, const void *key) {
   return p ? map_get(p->map, key_of(key).text) : NULL;
 }
 
-static bool is_op(const Stmt *s, OpCode op) { return s->kind == ST_OP && s->u.op.op == op; }
-
 // Statements of several kinds have plans, each kind of its own type; gathers are parallel loops.
 static bool is_parallel(const Stmt *s) {
   return s->kind == ST_FOR && s->u.loop.loop == LOOP_PARALLEL;
 }
 
 PlanCopy *plan_copy(const Plan *p, const Stmt *s) {
-  return is_op(s, OP_COPY) || is_parallel(s) ? get(p, s) : NULL;
+  return st_is_op(s, OP_COPY) || is_parallel(s) ? get(p, s) : NULL;
 }
 
 bool plan_stores(const Plan *p, const Stmt *s) {
-  const PlanCopy *copy = is_op(s, OP_COPY) || is_op(s, OP_ATOMIC_TILE) ? get(p, s) : NULL;
+  const PlanCopy *copy = st_is_op(s, OP_COPY) || st_is_op(s, OP_ATOMIC_TILE) ? get(p, s) : NULL;
   return copy && copy->store;
 }
 
@@ -52,7 +50,9 @@ bool plan_async(const Plan *p, const Stmt *s) {
   return copy && copy->async;
 }
 
-PlanGemm *plan_gemm(const Plan *p, const Stmt *s) { return is_op(s, OP_GEMM) ? get(p, s) : NULL; }
+PlanGemm *plan_gemm(const Plan *p, const Stmt *s) {
+  return st_is_op(s, OP_GEMM) ? get(p, s) : NULL;
+}
 
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *b) { return get(p, b); }
 

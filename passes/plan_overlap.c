@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
-enum { WARPGROUP = 128 };
 
 typedef struct {
   PassCtx *c;

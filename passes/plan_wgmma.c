@@ -4,7 +4,7 @@
 #include "ir/layout.h"
 #include "passes/plan_internal.h"
 
-enum { ROWS = 64, WARPGROUP = 128 };
+enum { ROWS = 64 };
 enum { ADDRESSES = 26 }; // registers of an instruction beside its accumulators: ptxas, C7602
 
 static bool types(DType a, DType b, DType c) {

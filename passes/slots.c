@@ -14,7 +14,7 @@ typedef struct {
 
 static void use_slot(void *ctx, Stmt *s) {
   Use *u = ctx;
-  if (s->kind != ST_OP || s->u.op.op != OP_WGMMA) return;
+  if (!st_is_op(s, OP_WGMMA)) return;
   const Expr *a = s->u.op.arg[op_arg(OP_WGMMA, "a_lo")].expr;
   const Expr *b = s->u.op.arg[op_arg(OP_WGMMA, "b_lo")].expr;
   if ((a && ex_uses(a, u->slot)) || ex_uses(b, u->slot)) u->found = true;
@@ -29,16 +29,12 @@ static Expr *counter(const Stmt *s) {
   return local && x->type == DT_I32 ? x : NULL;
 }
 
-static void count_products(void *ctx, Stmt *s) {
-  *(int *)ctx += s->kind == ST_OP && s->u.op.op == OP_WGMMA;
-}
-
 // Does the block issue all n products of the kernel, and nothing that takes long?
 static bool only_multiplies(Stmt *block, int n) {
   int here = 0;
   for (int i = 0; i < block->u.block.len; i++) {
     if (block->u.block.data[i]->kind == ST_FOR) return false;
-    count_products(&here, block->u.block.data[i]);
+    here += st_is_op(block->u.block.data[i], OP_WGMMA);
   }
   return here == n;
 }
@@ -67,6 +63,6 @@ static void broadcast(void *ctx, Stmt *s) {
 void slots_kernel(Kernel *k, PassCtx *c) {
   Use u = {.arena = c->arena};
   if (!c->target->bulk) return;
-  st_walk(k->body, count_products, &u.products);
+  u.products = st_count_op(k->body, OP_WGMMA);
   if (u.products) st_walk(k->body, broadcast, &u);
 }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
-enum { LAST_BARRIER = 15 };
+enum { LAST_BARRIER = NAMED_BARRIERS - 1 };
 
 const Entered *sync_entered(const Sync *s, const Stmt *block) {
   for (int i = 0; i < s->entered.len; i++)

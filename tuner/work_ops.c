@@ -4,7 +4,7 @@
 
 #include "tuner/work.h"
 
-enum { WARPGROUP = 128, SMEM_BYTES = 128 /* a clock */ };
+enum { SMEM_BYTES = 128 /* a clock */ };
 
 static Region *region(const Stmt *s, const char *name) {
   return s->u.op.arg[op_arg(s->u.op.op, name)].region;
