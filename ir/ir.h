@@ -395,6 +395,7 @@ Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD lev
 bool region_is_whole(const Region *r); // all of its buffer
 const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, its base, or itself
 int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
+int64_t buf_bytes(const Buffer *b); // that they fill, rounded up
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
 bool st_is_op(const Stmt *s, OpCode op);

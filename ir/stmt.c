@@ -170,6 +170,8 @@ int64_t buf_elems(const Buffer *b) {
   return n;
 }
 
+int64_t buf_bytes(const Buffer *b) { return (buf_elems(b) * dt_bits(b->dtype) + 7) / 8; }
+
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx) {
   if (!s) return;
   f(ctx, s);

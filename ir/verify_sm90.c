@@ -302,9 +302,7 @@ static void barrier_use(void *ctx, Stmt *s) {
   }
 }
 
-static int64_t end_of(const Buffer *b) {
-  return b->offset + (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
-}
+static int64_t end_of(const Buffer *b) { return b->offset + buf_bytes(b); }
 
 void check_barriers(Verify *v) {
   const Kernel *k = v->kernel;

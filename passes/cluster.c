@@ -91,7 +91,7 @@ static int64_t saved(Search *x, const Stmt *body, int copy) {
   if (!channel_multiplied(x->c, body, plan_copy(x->c->plan, s)->channel)) return 0;
   for (int d = 0; d < src->n; d++)
     if (!shared(x, src->min[d])) return 0;
-  int64_t bytes = buf_elems(dst->buf) * dt_bits(dst->buf->dtype) / 8;
+  int64_t bytes = buf_bytes(dst->buf);
   return bytes - bytes / x->blocks;
 }
 

@@ -120,11 +120,9 @@ static void note_tiles(void *ctx, Stmt *s) {
   st_accesses(t->a, s, note_tile, t);
 }
 
-static int64_t bytes_of(const Buffer *b) { return (buf_elems(b) * dt_bits(b->dtype) + 7) / 8; }
-
 static bool share_bytes(const Buffer *x, const Buffer *y) {
   return buf_root(x) == buf_root(y) ||
-         (x->offset < y->offset + bytes_of(y) && y->offset < x->offset + bytes_of(x));
+         (x->offset < y->offset + buf_bytes(y) && y->offset < x->offset + buf_bytes(x));
 }
 
 // Does nothing but what goes late touch the bytes of its tiles?
@@ -146,7 +144,7 @@ static bool waits_as_it_is(Late *l, const Stmt *put) {
   const Buffer *src = put->u.op.arg[op_arg(OP_STMATRIX, "src")].region->buf;
   for (int i = 0; i <= l->products; i++)
     if (walk_touches_beside(l->a, l->body->data[i], NULL, src)) return false;
-  l->kept += bytes_of(src) / 4;
+  l->kept += buf_bytes(src) / 4;
   return true;
 }
 
@@ -158,7 +156,7 @@ static bool store_waits(Late *l, Stmt *s) {
     st_walk(s, look_late, &look);
     return !look.bad;
   }
-  l->kept += nest.count * bytes_of(nest.scratch) / 4;
+  l->kept += nest.count * buf_bytes(nest.scratch) / 4;
   return !walk_touches_beside(l->a, l->k->body, nest.fills, nest.scratch);
 }
 
@@ -191,7 +189,7 @@ static void add_accumulator(void *ctx, Stmt *s) {
   const Buffer *d = s->u.op.arg[op_arg(OP_WGMMA, "d")].region->buf;
   if (is_accumulator(x, d)) return;
   vec_push(x->a, &x->list, d);
-  x->words += (int)(bytes_of(d) / 4);
+  x->words += (int)(buf_bytes(d) / 4);
 }
 
 static bool touched(const Late *l, const StmtVec *all, int from, int to, const Buffer *b) {
@@ -211,7 +209,7 @@ static int64_t held_beside(const Late *l, const Accumulators *x) {
         touched(l, body, 0, l->products, b) || touched(l, &l->around->u.block, 0, l->at, b);
     bool after = touched(l, body, l->products + 1, l->from, b);
     bool in = touched(l, body, l->products, l->products + 1, b);
-    if (in || (before && after)) n += bytes_of(b) / 4;
+    if (in || (before && after)) n += buf_bytes(b) / 4;
   }
   return n;
 }

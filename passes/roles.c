@@ -84,8 +84,6 @@ static Turn new_turn(Roles *r, const char *of, const char *who, Span span) {
                 var_new(r->a, "slot", DT_INDEX, VAR_LET, span)};
 }
 
-static int64_t bytes_of(const Buffer *b) { return buf_elems(b) * dt_bits(b->dtype) / 8; }
-
 static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) {
   Channel *ch = NEW(r->a, Channel);
   *ch = (Channel){.loop = loop, .index = index, .depth = plan->depth};
@@ -97,7 +95,7 @@ static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) 
     if (channel_of(r, s) != index + 1) continue;
     Buffer *tile = s->u.op.arg[1].region->buf;
     if (!name) name = tile->name;
-    ch->bytes += bytes_of(tile);
+    ch->bytes += buf_bytes(tile);
     tile->layout = plan_tma_layout(r->a, tile);
   }
   ch->multiplied = channel_multiplied(r->c, body, index + 1);

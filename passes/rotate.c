@@ -283,7 +283,7 @@ static int64_t blocks_per_sm(const PassCtx *c, const Kernel *k, Stmt *loop) {
   int64_t regs = registers(&u), smem = 1024; // the system's own share of a block
   for (int i = 0; i < u.bufs.len; i++) {
     const Buffer *b = u.bufs.data[i];
-    if (b->scope == SC_SHARED) smem += (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
+    if (b->scope == SC_SHARED) smem += buf_bytes(b);
   }
   if (regs > c->target->max_regs_per_thread) regs = c->target->max_regs_per_thread;
   int64_t by_regs = c->target->regs_per_sm / (regs * k->threads);

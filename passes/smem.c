@@ -162,7 +162,7 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
   for (int i = 0; i < k->buffers.len; i++) {
     Buffer *b = k->buffers.data[i];
     if (b->scope != SC_SHARED) continue;
-    int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8;
+    int64_t bytes = buf_bytes(b);
     int align = b->align > 128 ? b->align : bytes >= 1024 ? 1024 : 128;
     bool own = teams_own(c->arena, k, b);
     if (own) bytes = teams_pitch(b) * k->teams;

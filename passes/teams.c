@@ -17,7 +17,7 @@ bool teams_own(Arena *a, const Kernel *k, const Buffer *b) {
 }
 
 int64_t teams_pitch(const Buffer *b) {
-  int64_t bytes = (buf_elems(b) * dt_bits(b->dtype) + 7) / 8, align = bytes >= 1024 ? 1024 : 128;
+  int64_t bytes = buf_bytes(b), align = bytes >= 1024 ? 1024 : 128;
   if (b->align > align) align = b->align;
   return (bytes + align - 1) / align * align;
 }
