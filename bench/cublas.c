@@ -34,7 +34,7 @@ static void measure(RtGpu *g, RtType t, int64_t m, int64_t n, int64_t k) {
   gemm.b = operand(a, g, t, n * k, 1, &err);
   gemm.c = operand(a, g, out, m * n, 2, &err);
   RtBlas *blas;
-  need(rt_blas_new(g, &gemm, &blas, &err), &err);
+  need(rt_blas_new(g, &gemm, 0.05, &blas, &err), &err);
   RtContender it = {"cublasLt", rt_blas_launch, blas};
   RtTiming time;
   need(rt_bench(g, &it, 1, &(RtBenchOptions){0}, &time, &err), &err);

@@ -25,7 +25,7 @@ static RtStatus blas_reference(const DeviceKernel *k, RtGemm g, size_t bytes, Re
   if (s != RT_OK) return s;
   g.c = r->c;
   Buf why = {0};
-  if (rt_blas_new(k->gpu, &g, &r->blas, &why) == RT_OK)
+  if (rt_blas_new(k->gpu, &g, 0.05, &r->blas, &why) == RT_OK)
     r->it = (RtContender){"cublasLt", rt_blas_launch, r->blas};
   else fprintf(stderr, "tlc: no cuBLAS beside it: %s\n", buf_str(&why));
   buf_free(&why);

@@ -74,6 +74,10 @@ static RtStatus replay(const Bench *b, const Runner *r, Buf *err) {
 
 /* One burst; each gives ms a launch */
 
+static void count(const Bench *b, const Runner *r, double ms) {
+  gpu_was_busy(b->gpu, 1e-3 * ms * (r->launches + WARM_UPS));
+}
+
 static RtStatus warm_burst(const Bench *b, const Runner *r, double *ms, Buf *err) {
   RtStatus s = launch(b, r, WARM_UPS, err);
   if (s == RT_OK) s = mark(b, b->from, err);
@@ -81,6 +85,7 @@ static RtStatus warm_burst(const Bench *b, const Runner *r, double *ms, Buf *err
   if (s == RT_OK) s = mark(b, b->to, err);
   if (s == RT_OK) s = elapsed(b, ms, err);
   *ms /= r->exec ? r->replays * GRAPH_LAUNCHES : r->launches;
+  if (s == RT_OK) count(b, r, *ms);
   return s;
 }
 
@@ -97,6 +102,7 @@ static RtStatus cold_burst(const Bench *b, const Runner *r, double *ms, Buf *err
     sum += one;
   }
   *ms = sum / r->launches;
+  if (s == RT_OK) count(b, r, *ms);
   return s;
 }
 
@@ -156,11 +162,12 @@ static void stop(const Bench *b, const Runner *list, int n) {
 
 /* Rounds and what they say */
 
-// Each round begins with another contender, so that none always follows the same one.
+// Each round begins with another contender, and every other one goes backwards, so that none always
+// follows the same one.
 static RtStatus play(const Bench *b, Runner *list, int n, int rounds, Buf *err) {
   for (int round = 0; round < rounds; round++) {
     for (int i = 0; i < n; i++) {
-      Runner *r = &list[(round + i) % n];
+      Runner *r = &list[(round + (round % 2 ? n - i : i)) % n];
       rest(b->idle_s);
       RtStatus s = burst(b, r, &r->samples[round], err);
       if (s != RT_OK) return s;

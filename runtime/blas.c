@@ -179,7 +179,7 @@ static RtStatus launch_candidate(void *ctx, void *stream, Buf *err) {
   return multiply(c->blas, c->which, stream, err);
 }
 
-static RtStatus choose(RtBlas *b, Buf *err) {
+static RtStatus choose(RtBlas *b, double idle_s, Buf *err) {
   int found = 0;
   int status = b->lib.heuristics(b->lt, b->desc, b->a, b->b, b->c, b->c, b->preference, HEURISTICS,
                                  b->found, &found);
@@ -200,7 +200,7 @@ static RtStatus choose(RtBlas *b, Buf *err) {
     return RT_MISSING;
   }
   b->best = candidates[0].which;
-  RtBenchOptions quick = {.rounds = SEARCH_ROUNDS, .idle_s = 0.05, .burst_ms = 5};
+  RtBenchOptions quick = {.rounds = SEARCH_ROUNDS, .idle_s = idle_s, .burst_ms = 5};
   RtStatus s = n > 1 ? rt_bench(b->gpu, list, n, &quick, times, err) : RT_OK;
   int best = 0;
   for (int i = 1; i < n && s == RT_OK; i++)
@@ -209,7 +209,7 @@ static RtStatus choose(RtBlas *b, Buf *err) {
   return s;
 }
 
-RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err) {
+RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, double idle_s, RtBlas **out, Buf *err) {
   Arena *a = arena_new();
   RtBlas *b = NEW(a, RtBlas);
   b->arena = a;
@@ -221,7 +221,7 @@ RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err) {
   if (s == RT_OK) s = result(b, b->lib.create(&b->lt), "cublasLtCreate", err);
   if (s == RT_OK) s = describe(b, err);
   if (s == RT_OK) s = rt_gpu_alloc(g, WORKSPACE, &b->workspace, err);
-  if (s == RT_OK) s = choose(b, err);
+  if (s == RT_OK) s = choose(b, idle_s, err);
   if (s == RT_OK) *out = b;
   else rt_blas_free(b);
   return s;

@@ -146,12 +146,7 @@ RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err) {
   return s == RT_OK ? rt_gpu_download(c->gpu, host, t->base + GUARD, t->bytes, err) : s;
 }
 
-static RtStatus check_band(RtCall *c, int i, bool behind, Buf *err) {
-  const Tensor *t = &c->tensors[i];
-  uint8_t band[GUARD];
-  const char *at = behind ? t->base + GUARD + t->bytes : t->base;
-  RtStatus s = rt_gpu_download(c->gpu, band, at, GUARD, err);
-  if (s != RT_OK) return s;
+static RtStatus check_band(const uint8_t *band, int i, bool behind, Buf *err) {
   for (int k = 0; k < GUARD; k++) {
     int byte = behind ? k : GUARD - 1 - k; // nearest to the tensor first
     if (band[byte] == GUARD_BYTE) continue;
@@ -163,9 +158,16 @@ static RtStatus check_band(RtCall *c, int i, bool behind, Buf *err) {
 }
 
 RtStatus rt_call_guards(RtCall *c, Buf *err) {
+  uint8_t *bands = gpu_scratch(c->gpu, (size_t)(2 * c->n + 1) * GUARD);
   RtStatus s = rt_gpu_sync(c->gpu, err);
+  for (int i = 0; i < 2 * c->n && s == RT_OK; i++) {
+    const Tensor *t = &c->tensors[i / 2];
+    const char *at = i % 2 ? t->base + GUARD + t->bytes : t->base;
+    if (t->base) s = gpu_download_later(c->gpu, bands + (size_t)i * GUARD, at, GUARD, err);
+  }
+  if (s == RT_OK) s = rt_gpu_sync(c->gpu, err);
   for (int i = 0; i < 2 * c->n && s == RT_OK; i++)
-    if (c->tensors[i / 2].base) s = check_band(c, i / 2, i % 2, err);
+    if (c->tensors[i / 2].base) s = check_band(bands + (size_t)i * GUARD, i / 2, i % 2, err);
   return s;
 }
 

@@ -11,7 +11,7 @@
 /* libcuda */
 
 typedef unsigned long long DevicePtr; // CUdeviceptr
-typedef void *Handle;                 // CUcontext, CUstream, CUevent, CUgraph, CUgraphExec
+typedef void *Handle;                 // CUcontext, CUstream, CUevent, CUmodule, CUfunction, ...
 
 enum {
   CU_SUCCESS = 0,
@@ -64,6 +64,13 @@ enum {
   CU(graph_launch, "cuGraphLaunch", (Handle exec, Handle stream))                                  \
   CU(graph_free, "cuGraphDestroy", (Handle graph))                                                 \
   CU(exec_free, "cuGraphExecDestroy", (Handle exec))                                               \
+  CU(module_load, "cuModuleLoadData", (Handle *module, const void *image))                         \
+  CU(module_free, "cuModuleUnload", (Handle module))                                               \
+  CU(function, "cuModuleGetFunction", (Handle *function, Handle module, const char *name))         \
+  CU(launch, "cuLaunchKernel",                                                                     \
+     (Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
+      unsigned block_y, unsigned block_z, unsigned shared, Handle stream, void **args,             \
+      void **extra))                                                                               \
   CU(event_new, "cuEventCreate", (Handle *event, unsigned flags))                                  \
   CU(event_free, "cuEventDestroy_v2", (Handle event))                                              \
   CU(event_record, "cuEventRecord", (Handle event, Handle stream))                                 \

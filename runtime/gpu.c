@@ -4,6 +4,7 @@
 #include "private.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,12 +15,17 @@ struct RtGpu {
   Handle context, stream;
   bool lost; // after a hang: nothing may wait for the device again
   double limit;
+  double busy;
+  void *scratch; // pinned
+  size_t scratch_bytes;
   RtGpuInfo info;
 };
 
 const RtGpuInfo *rt_gpu_info(const RtGpu *g) { return &g->info; }
 void *rt_gpu_stream(const RtGpu *g) { return g->stream; }
 void rt_gpu_limit(RtGpu *g, double seconds) { g->limit = seconds; }
+double rt_gpu_busy(const RtGpu *g) { return g->busy; }
+void gpu_was_busy(RtGpu *g, double seconds) { g->busy += seconds; }
 const Driver *gpu_driver(const RtGpu *g) { return &g->driver; }
 void gpu_enter(const RtGpu *g) { g->driver.enter(g->context); }
 
@@ -128,9 +134,11 @@ void rt_gpu_close(RtGpu *g) {
   if (!g) return;
   if (g->context && !g->lost) {
     gpu_enter(g);
+    if (g->scratch) rt_gpu_unpin(g, g->scratch);
     if (g->stream) g->driver.stream_free(g->stream);
     g->driver.release(g->device);
   }
+  free(g->scratch);
   arena_free(g->arena); // libcuda stays loaded: it has threads, and kernels' libraries use it
 }
 
@@ -185,6 +193,22 @@ RtStatus rt_gpu_download(RtGpu *g, void *host, const void *device, size_t bytes,
   return copied(g, result, "copying from the GPU", err);
 }
 
+RtStatus gpu_download_later(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err) {
+  int result = g->driver.download(host, (DevicePtr)(uintptr_t)device, bytes, g->stream);
+  return gpu_result(g, result, "copying from the GPU", err);
+}
+
+void *gpu_scratch(RtGpu *g, size_t bytes) {
+  if (g->scratch_bytes >= bytes) return g->scratch;
+  if (g->scratch) rt_gpu_unpin(g, g->scratch);
+  free(g->scratch);
+  g->scratch = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+  if (!g->scratch) fatal("out of memory");
+  g->scratch_bytes = bytes;
+  (void)rt_gpu_pin(g, g->scratch, bytes); // else copies are slower, no more
+  return g->scratch;
+}
+
 RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err) {
   if (bytes == 0) return RT_OK;
   gpu_enter(g);
@@ -194,18 +218,22 @@ RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err)
 
 /* Waiting */
 
-static int wait_until(const RtGpu *g, double deadline) {
+// What is short is waited for awake: a process that sleeps comes back late.
+#define AWAKE_S 2e-3
+
+static int wait_until(const RtGpu *g, double from, double limit) {
   for (;;) {
     int result = g->driver.stream_query(g->stream);
-    if (result != CU_NOT_READY || clock_seconds() > deadline) return result;
-    usleep(100);
+    double waited = clock_seconds() - from;
+    if (result != CU_NOT_READY || waited > limit) return result;
+    if (waited > AWAKE_S) usleep(50);
   }
 }
 
 RtStatus rt_gpu_sync(RtGpu *g, Buf *err) {
   gpu_enter(g);
   int result =
-      g->limit > 0 ? wait_until(g, clock_seconds() + g->limit) : g->driver.stream_wait(g->stream);
+      g->limit > 0 ? wait_until(g, clock_seconds(), g->limit) : g->driver.stream_wait(g->stream);
   if (result != CU_NOT_READY) return gpu_result(g, result, "running on the GPU", err);
   g->lost = true;
   buf_printf(err, "the GPU did not finish within %g s: the kernel hangs, or takes longer",

@@ -30,6 +30,12 @@ typedef struct Driver Driver; // the functions of libcuda: cuda.h
 const Driver *gpu_driver(const RtGpu *g);
 // Makes the context current in this thread. Every call into the driver or a library needs it.
 void gpu_enter(const RtGpu *g);
+// A copy that is done when the stream is.
+RtStatus gpu_download_later(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err);
+// Pinned memory until the next call.
+void *gpu_scratch(RtGpu *g, size_t bytes);
+// Kernels have run so long: rt_gpu_busy.
+void gpu_was_busy(RtGpu *g, double seconds);
 // RT_OK for 0; else "what: CUDA_ERROR_NAME (text)" in err.
 RtStatus gpu_result(const RtGpu *g, int result, const char *what, Buf *err);
 

@@ -201,6 +201,9 @@ RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err)
 // time limit has passed (a hang), the context is lost: end the process with _exit.
 RtStatus rt_gpu_sync(RtGpu *g, Buf *err);
 void rt_gpu_limit(RtGpu *g, double seconds); // for each wait from now on; 0, as at first: no limit
+// Seconds that kernels have run so far, by the GPU's clock, of those that time.c and bench.c
+// launch; what they launch to warm up counts as much as what follows it.
+double rt_gpu_busy(const RtGpu *g);
 
 /* call.c: a kernel bound to its arguments in device memory */
 
@@ -227,6 +230,16 @@ RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err);
 // Fails when the kernel wrote into a guard band, naming the argument's number and the side.
 RtStatus rt_call_guards(RtCall *c, Buf *err);
 void *rt_call_device(const RtCall *c, int i); // device address of tensor i
+
+/* pick.c: chosen elements of tensors that are large */
+
+typedef struct RtPick RtPick;
+
+// Elements at[n], n > 0, of `bytes` (1, 2, 4 or 8) each.
+RtStatus rt_pick_new(RtGpu *g, const int64_t *at, int64_t n, size_t bytes, RtPick **out, Buf *err);
+// Waits, then copies those of a tensor to the host, where they stay until the next call.
+RtStatus rt_pick_fetch(RtPick *p, const void *device, const void **values, Buf *err);
+void rt_pick_free(RtPick *p); // NULL is fine
 
 /* bench.c: bursts of launches, contenders interleaved (DESIGN.md section 8) */
 
@@ -292,8 +305,9 @@ typedef struct {
 typedef struct RtBlas RtBlas;
 
 // Times the library's first 8 heuristics (64 MiB workspace) and keeps the best; this and every
-// launch overwrite c. RT_MISSING where the library, or an algorithm for the types, is not there.
-RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, RtBlas **out, Buf *err);
+// launch overwrite c. idle_s: as RtBenchOptions has it. RT_MISSING where the library, or an
+// algorithm for the types, is not there.
+RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, double idle_s, RtBlas **out, Buf *err);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch
 

@@ -49,6 +49,7 @@ static RtStatus launches(Timer *t, int n, double *us, Buf *err) {
     float ms = 0;
     s = gpu_result(t->gpu, t->cu->event_elapsed(&ms, t->from[i], t->to[i]), "timing", err);
     us[i] = 1e3 * (double)ms;
+    gpu_was_busy(t->gpu, 1e-6 * us[i]);
   }
   return s;
 }
@@ -77,8 +78,10 @@ static RtStatus measure(Timer *t, const RtTimeOptions *o, RtSamples *out, Buf *e
   int warmup = o->warmup > most ? (int)most : o->warmup;
   for (int i = FIRST; i < warmup && s == RT_OK; i++) s = one_launch(t, err);
   if (s == RT_OK) s = launches(t, rep, us, err);
-  if (s == RT_OK) summarise(us, rep, false, out);
-  return s;
+  if (s != RT_OK) return s;
+  summarise(us, rep, false, out);
+  if (warmup > FIRST) gpu_was_busy(t->gpu, 1e-6 * out->median_us * (warmup - FIRST));
+  return RT_OK;
 }
 
 RtStatus rt_time(RtGpu *g, const RtContender *who, const RtTimeOptions *o, RtSamples *out,

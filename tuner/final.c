@@ -57,22 +57,29 @@ static void apply_lines(TnSearch *s, TnItem *const *list, int n, const Buf *line
 /* ------------------------------------------------------------------ the round */
 
 static void need_builds(TnSearch *s, TnItem *const *list, int n) {
+  s->stage = TN_FINALISTS_BUILT;
   for (int k = 0; k < n; k++) {
     if (list[k]->shared) tn_alone(s, list[k]); // the last word is about what will be written
     if (!list[k]->lib) tn_build_one(s, list[k]);
+    tn_account(s);
   }
   while (tn_pool_load(s->w->pool) && !tn_interrupted && !s->trouble) {
+    tn_account(s);
     (void)tn_pool_wait(s->w->pool, NULL, 0, 500);
     tn_take_builds(s);
   }
   tn_take_builds(s);
+  s->stage = TN_ROUNDS;
+  tn_account(s);
 }
 
 static bool need_lock(TnSearch *s) {
   while (!tn_take_gpu(s)) {
+    tn_account(s);
     if (tn_interrupted) return false;
     (void)poll(NULL, 0, 100);
   }
+  tn_account(s);
   return true;
 }
 
@@ -80,6 +87,7 @@ static bool need_lock(TnSearch *s) {
 static bool next_answer(TnSearch *s, double seconds, TnMessage *m) {
   double deadline = clock_seconds() + seconds;
   while (tn_session_wait(&s->w->session, s->space->arena, deadline, m)) {
+    tn_spent_add(&s->found->spent, m);
     if (strcmp(m->verb, "note") && strcmp(m->verb, "started")) return true;
     if (!strcmp(m->verb, "started")) deadline = clock_seconds() + tn_limit(s->space) + 10;
   }

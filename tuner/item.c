@@ -6,7 +6,7 @@
 #include "tuner/search.h"
 
 // The version of what is done with a candidate: checks and timing. A change makes old results void.
-static const char method[] = "3";
+static const char method[] = "4";
 
 static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
   for (int i = 0; i < list->len; i++) {

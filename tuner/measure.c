@@ -29,12 +29,12 @@ static void print_json(const TnResult *r) {
   buf_puts(&run, ", \"gpu\": ");
   rt_json_string(&run, r->gpu);
   if (f->reference_us > 0) buf_printf(&run, ", \"reference_us\": %.6g", f->reference_us);
-  buf_printf(&run, ", \"best\": %d, \"seconds\": %.4g, \"build_s\": %.4g, \"run_s\": %.4g", f->best,
-             f->seconds, f->build_s, f->run_s);
+  buf_printf(&run, ", \"best\": %d, \"seconds\": %.4g, \"nvcc_s\": %.4g, \"waited_s\": %.4g",
+             f->best, f->seconds, f->nvcc_s, f->waited_s);
   buf_printf(&run,
-             ", \"load_s\": %.4g, \"reference_s\": %.4g, \"check_s\": %.4g, \"timed_s\": %.4g",
-             f->load_s, f->reference_s, f->check_s, f->timed_s);
-  buf_printf(&run, ", \"final_s\": %.4g", f->final_s);
+             ", \"overhead_s\": %.4g, \"prepare_s\": %.4g, \"final_s\": %.4g, \"build_s\": %.4g",
+             tn_overhead(f), f->prepare_s, f->final_s, f->build_s);
+  tn_spent_json(&f->spent, &run);
   buf_printf(&run, ", \"builds\": %d, \"shared\": %d", f->builds, tn_count_shared(r));
   tn_json(r->space, buf_str(&run), &b);
   fputs(buf_str(&b), stdout);
@@ -78,9 +78,16 @@ static bool unknown_name(const TnSpace *s) {
   return true;
 }
 
+// The seconds since the last call.
+static double lap(TnWorkshop *w) {
+  double before = w->mark;
+  return (w->mark = clock_seconds()) - before;
+}
+
 static Size prepare(TnWorkshop *w, const TnBindings *sizes, const char *value) {
   Size size = {.value = value, .space = NEW(w->arena, TnSpace)};
   size.status = tn_prepare(w->options, sizes, w->db, size.space);
+  size.space->seconds = lap(w);
   return size;
 }
 
@@ -105,6 +112,7 @@ static Sizes prepare_all(TnWorkshop *w, const Sweep *sweep) {
     if (!all.data[i].status) legal[n++] = all.data[i].space;
   int finalists = w->options->tune.finalists;
   tn_share(a, legal, n, finalists ? finalists : TN_FINALISTS);
+  if (n) legal[0]->seconds += lap(w);
   return all;
 }
 
@@ -148,6 +156,7 @@ int tn_clear_cache(void) { return tn_db_clear(&(TnDbOptions){0}); }
 int tn_measure(const Options *given) {
   Options copy = *given, *o = &copy;
   TnWorkshop w;
+  double begin = clock_seconds();
   TnResults list = {0};
   Sweep sweep = sweep_of(o->arena, o);
   if (sweep.name && o->output) {
@@ -163,6 +172,7 @@ int tn_measure(const Options *given) {
     return status;
   }
   if (!strcmp(o->arch, "native")) o->arch = job_newest_target(w.sm)->name;
+  w.mark = begin;
   status = search_all(&w, &sweep, &list);
   status = write_all(o, &list, &sweep, status);
   tn_workshop_close(&w);

@@ -3,6 +3,7 @@
 #include "tuner/pool.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,10 +28,17 @@ struct TnPool {
   bool starved; // the last look at the memory forbade a start
 };
 
+// Those that this process may use.
+static int processors(void) {
+  cpu_set_t set;
+  if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
+  return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 int tn_pool_jobs(int wanted) {
   const char *env = getenv("TLC_JOBS");
   if (wanted <= 0 && env) wanted = atoi(env);
-  if (wanted <= 0) wanted = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (wanted <= 0) wanted = processors();
   return wanted < 1 ? 1 : wanted > 256 ? 256 : wanted;
 }
 
@@ -55,10 +63,6 @@ void tn_pool_free(TnPool *p) {
     buf_free(&j->result.said);
   }
   arena_free(p->arena);
-}
-
-void tn_pool_add(TnPool *p, const TnCommand *c, int tag) {
-  vec_push(p->arena, &p->jobs, (Job){.command = *c, .tag = tag, .result = {.tag = tag}});
 }
 
 int tn_pool_running(const TnPool *p) { return p->running; }
@@ -100,6 +104,11 @@ static void start_jobs(TnPool *p) {
     j->result.end = TN_NOT_STARTED;
     j->result.code = errno;
   }
+}
+
+void tn_pool_add(TnPool *p, const TnCommand *c, int tag) {
+  vec_push(p->arena, &p->jobs, (Job){.command = *c, .tag = tag, .result = {.tag = tag}});
+  start_jobs(p);
 }
 
 /* ------------------------------------------------------------------ waiting */

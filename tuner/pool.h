@@ -63,7 +63,7 @@ typedef struct TnPool TnPool;
 
 TnPool *tn_pool_new(const TnPoolOptions *o);
 void tn_pool_free(TnPool *p); // kills what still runs
-// Queues a command; its strings must live until the job has ended.
+// Queues a command, and starts it where one may start; its strings must live until the job ends.
 void tn_pool_add(TnPool *p, const TnCommand *c, int tag);
 int tn_pool_load(const TnPool *p); // queued and running
 int tn_pool_running(const TnPool *p);

@@ -95,7 +95,7 @@ static bool run_parts(const RunData *d, EmuArg *args, const Shared *shared, cons
 
 /* ------------------------------------------------------------------ samples */
 
-static void copy_elements(RtType t, void *to, const void *from, const int64_t *at, int64_t n) {
+void tn_pack(RtType t, void *to, const void *from, const int64_t *at, int64_t n) {
   size_t bytes = (size_t)rt_type_bits(t) / 8;
   for (int64_t i = 0; i < n; i++) {
     if (bytes)
@@ -115,7 +115,7 @@ static TnSamples samples_of(Arena *a, const RunData *d, int i, const EmuArg *wan
   for (int64_t k = 0; k < count; k++)
     if (want->written[k] && seen++ % step == 0) s.at[s.n++] = k;
   void *values = arena_alloc(a, rt_type_bytes(type, s.n) + 16);
-  copy_elements(type, values, want->data, s.at, s.n);
+  tn_pack(type, values, want->data, s.at, s.n);
   s.want = values;
   if (want->bound) {
     float *bound = NEWN(a, float, s.n + 1);
@@ -162,16 +162,12 @@ bool tn_reference(Arena *a, const RunData *data, uint64_t seed, double limit, in
 
 bool tn_agrees(const TnSamples *s, const RtArray *shape, const void *got, const TnTolerance *t,
                Buf *why) {
-  Arena *a = arena_new();
-  void *mine = arena_alloc(a, rt_type_bytes(shape->type, s->n) + 16);
-  copy_elements(shape->type, mine, got, s->at, s->n);
   RtTolerance tolerance = {.bound = s->bound};
   if (t->rtol >= 0 || t->atol >= 0)
     tolerance = (RtTolerance){.rtol = t->rtol < 0 ? 0 : t->rtol, .atol = t->atol < 0 ? 0 : t->atol};
-  RtDiff diff = rt_compare(shape->type, s->n, mine, s->want, &tolerance);
+  RtDiff diff = rt_compare(shape->type, s->n, got, s->want, &tolerance);
   bool ok = (double)diff.wrong <= t->mismatch * (double)diff.checked;
   if (diff.first >= 0) diff.first = s->at[diff.first];
   if (!ok) rt_diff_text(why, &diff, shape);
-  arena_free(a);
   return ok;
 }

@@ -63,13 +63,22 @@ static void print_finalists(const TnResult *r) {
   }
 }
 
+// Where the wall time went.
+static void print_time(const TnFound *f, const char *of) {
+  double own = f->seconds - f->waited_s, over = tn_overhead(f);
+  printf("%s%.1f s: %.1f s for nvcc alone, kernels %.1f s, overhead %.1f s (%.1f %%)", of,
+         f->seconds, f->nvcc_s, f->spent.kernel, over, own > 0 ? 100 * over / own : 0);
+  if (f->waited_s > 0) printf(", another tuner had the GPU for %.1f s", f->waited_s);
+  putchar('\n');
+}
+
 void tn_print_result(const TnResult *r) {
   const TnCandidate *c = tn_best(r);
   const TnFound *f = &r->found;
   print_finalists(r);
-  printf("%d candidates on %s: %d tried now, %d from the cache; %d failed; %.1f s\n",
-         f->tried + f->cached, r->gpu ? r->gpu : "no GPU", f->tried, f->cached, f->failed,
-         f->seconds);
+  printf("%d candidates on %s: %d tried now, %d from the cache; %d failed\n", f->tried + f->cached,
+         r->gpu ? r->gpu : "no GPU", f->tried, f->cached, f->failed);
+  print_time(f, "");
   int shared = tn_count_shared(r);
   if (shared)
     printf(
@@ -92,16 +101,22 @@ void tn_print_result(const TnResult *r) {
   buf_free(&text);
 }
 
-static void print_builds(const TnResults *list) {
+static void print_sums(const TnResults *list) {
   int builds = 0, shared = 0, known = 0;
+  TnFound all = {0};
   for (int i = 0; i < list->len; i++) {
     const TnFound *f = &list->data[i].found;
+    all.seconds += f->seconds;
+    all.nvcc_s += f->nvcc_s;
+    all.waited_s += f->waited_s;
+    all.spent.kernel += f->spent.kernel;
     builds += f->builds;
     shared += tn_count_shared(&list->data[i]);
     known += f->tried + f->cached;
   }
   printf("nvcc built %d for %d candidates: %d of these shared a build with other sizes\n", builds,
          known, shared);
+  print_time(&all, "all: ");
 }
 
 void tn_print_sweep(const TnResults *list, const char *name) {
@@ -122,7 +137,7 @@ void tn_print_sweep(const TnResults *list, const char *name) {
     printf("  %s\n", buf_str(&text));
     buf_free(&text);
   }
-  print_builds(list);
+  print_sums(list);
 }
 
 int tn_write_winner(const TnResult *r, const char *path) {

@@ -28,12 +28,28 @@ static void answer_text(Runner *r, const char *verb, const char *text) {
   answer(r, &b);
 }
 
+static void put_spent(Runner *r, Buf *b) {
+  TnSpent spent = tn_trials_spent(r->trials);
+  tn_wire_spent(b, &spent);
+}
+
+static void answer_spent(Runner *r, const char *verb) {
+  Buf b = {0};
+  tn_wire_verb(&b, verb);
+  put_spent(r, &b);
+  answer(r, &b);
+}
+
 static void started(void *ctx) { answer_text(ctx, "started", NULL); }
 
 // After a fault the context is lost: nothing may wait for the GPU again, exit handlers neither.
 static void answer_verdict(Runner *r, TnVerdict v, const Buf *why) {
   static const char *const verbs[] = {"ok", "wrong", "failed", "fault", "hung"};
-  answer_text(r, verbs[v], buf_str(why));
+  Buf b = {0};
+  tn_wire_verb(&b, verbs[v]);
+  tn_wire_text(&b, "text", buf_str(why));
+  put_spent(r, &b);
+  answer(r, &b);
   if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) _exit(0);
 }
 
@@ -62,12 +78,11 @@ static void hello(Runner *r, const Options *o) {
 static void try_one(Runner *r, const TnMessage *m, bool keep) {
   Buf why = {0}, b = {0};
   RtSamples s = {0};
-  TnSpent spent = {0};
-  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &spent, &why);
+  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &why);
   if (v != TN_TRIAL_OK) {
     answer_verdict(r, v, &why);
   } else if (keep) {
-    answer_text(r, "kept", NULL);
+    answer_spent(r, "kept");
   } else {
     tn_wire_verb(&b, "measured");
     tn_wire_real(&b, "median", s.median_us);
@@ -76,10 +91,7 @@ static void try_one(Runner *r, const TnMessage *m, bool keep) {
     tn_wire_real(&b, "max", s.max_us);
     tn_wire_int(&b, "launches", s.launches);
     tn_wire_int(&b, "early", s.early);
-    tn_wire_real(&b, "load_s", spent.load);
-    tn_wire_real(&b, "reference_s", spent.reference);
-    tn_wire_real(&b, "check_s", spent.check);
-    tn_wire_real(&b, "timed_s", spent.timed);
+    put_spent(r, &b);
     answer(r, &b);
   }
   buf_free(&why);
@@ -100,7 +112,7 @@ static void final_round(Runner *r, const TnMessage *m) {
     tn_wire_real(&b, "hi", time[i].us_hi);
     answer(r, &b);
   }
-  if (v == TN_TRIAL_OK) answer_text(r, "end", NULL);
+  if (v == TN_TRIAL_OK) answer_spent(r, "end");
   else answer_verdict(r, v, &why);
   buf_free(&why);
 }
@@ -117,6 +129,7 @@ int tn_runner(const Options *o) {
     TnMessage m = tn_wire_parse(a, line, (size_t)n - (line[n - 1] == '\n'));
     if (!strcmp(m.verb, "hello")) hello(&r, o);
     else if (!r.trials) answer_text(&r, "failed", "no GPU was opened");
+    else if (!strcmp(m.verb, "prepare")) tn_prepare_trials(r.trials, &m);
     else if (!strcmp(m.verb, "try")) try_one(&r, &m, false);
     else if (!strcmp(m.verb, "keep")) try_one(&r, &m, true);
     else if (!strcmp(m.verb, "final")) final_round(&r, &m);

@@ -17,6 +17,9 @@ typedef struct {
   int64_t *at;        // their indices
   const void *want;   // n elements of the output's type, packed
   const float *bound; // n, absolute errors allowed; NULL for types that are exact
+  RtPick *pick;       // gathers them on the GPU; NULL: the output is copied as a whole
+  void *packed;       // room for them, where they are not picked
+  bool ready;         // either is there
 } TnSamples;
 
 typedef struct {
@@ -34,9 +37,12 @@ typedef struct {
   double mismatch;   // share of the elements that may be beyond them
 } TnTolerance;
 
-// Compares the samples of one output; false: `why` says where they differ.
+// Compares the samples of one output with what was got of them, packed; false: `why` says where
+// they differ.
 bool tn_agrees(const TnSamples *s, const RtArray *shape, const void *got, const TnTolerance *t,
                Buf *why);
+// Elements at[n] of an array, packed.
+void tn_pack(RtType t, void *to, const void *from, const int64_t *at, int64_t n);
 
 /* declared.c */
 
@@ -57,19 +63,16 @@ typedef enum {
   TN_TRIAL_HUNG
 } TnVerdict;
 
-// Where the time of a trial went, seconds.
-typedef struct {
-  double load;      // the program again, its library, its arguments
-  double reference; // the oracle, where it was not done
-  double check;     // launches that are compared
-  double timed;     // launches that are timed, and those before them
-} TnSpent;
-
 TnTrials *tn_trials_new(const Options *o, RtGpu *gpu);
+// Where the time since the last call of this went.
+TnSpent tn_trials_spent(TnTrials *t);
+// Inputs and reference for the candidate of a `prepare` and those of the same size, where they can
+// be made; else its trial says why not.
+void tn_prepare_trials(TnTrials *t, const TnMessage *m);
 // Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
 // `started` is called before its first launch.
 TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, TnSpent *spent, Buf *why);
+                   RtSamples *out, Buf *why);
 // The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
 TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
 enum { TN_MOST_KEPT = TN_MOST_FINALISTS };

@@ -25,6 +25,28 @@ static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *te
   tn_decide(s, i, &m, keep);
 }
 
+// The next for the runner; NULL: none is built.
+static TnItem *next_ready(const TnSearch *s) {
+  for (int k = 0; k < s->n; k++)
+    if (s->items[k].phase == TN_READY) return &s->items[k];
+  return NULL;
+}
+
+void tn_account(TnSearch *s) {
+  double now = clock_seconds();
+  bool ours = s->running || s->stage == TN_ROUNDS || (s->stage == TN_SINGLE && next_ready(s));
+  if (s->clock) *s->clock += now - s->at;
+  s->at = now;
+  s->clock = NULL;
+  if (s->waits) s->clock = &s->found->waited_s;
+  else if (!ours && tn_pool_running(s->w->pool)) s->clock = &s->found->nvcc_s;
+}
+
+double tn_overhead(const TnFound *f) {
+  double rest = f->seconds - f->nvcc_s - f->waited_s - f->spent.kernel;
+  return rest > 0 ? rest : 0;
+}
+
 /* ------------------------------------------------------------------ building */
 
 // The compiler's command for a candidate, or its result where the cache of builds has it.
@@ -132,7 +154,9 @@ static void start_builds(TnSearch *s) {
   int most = 2 * tn_pool_jobs(s->w->options->tune.jobs);
   for (int k = 0; k < s->n && !s->trouble; k++) {
     if (tn_pool_load(s->w->pool) >= most) return;
-    if (s->items[k].phase == TN_WAITING) tn_build_one(s, &s->items[k]);
+    if (s->items[k].phase != TN_WAITING) continue;
+    tn_build_one(s, &s->items[k]);
+    tn_account(s);
   }
 }
 
@@ -200,9 +224,7 @@ static bool take_gpu(TnSearch *s) {
 
 static void start_run(TnSearch *s) {
   if (s->running) return;
-  TnItem *next = NULL;
-  for (int k = 0; k < s->n && !next; k++)
-    if (s->items[k].phase == TN_READY) next = &s->items[k];
+  TnItem *next = next_ready(s);
   if (!next || !take_gpu(s)) return;
   if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
     s->trouble = "the runner does not start again";
@@ -216,13 +238,7 @@ static void start_run(TnSearch *s) {
   s->running = next;
   s->started = false;
   next->phase = TN_RUNNING;
-  s->sent = clock_seconds();
-  s->deadline = s->sent + SETUP_S;
-}
-
-static void end_run(TnSearch *s) {
-  s->found->run_s += clock_seconds() - s->sent;
-  s->running = NULL;
+  s->deadline = clock_seconds() + SETUP_S;
 }
 
 // What a runner says of a candidate beside times and hangs is believed of one that has had no
@@ -230,7 +246,7 @@ static void end_run(TnSearch *s) {
 static bool try_afresh(TnSearch *s) {
   if (!s->running || s->w->session.trials <= 1) return false;
   s->running->phase = TN_READY;
-  end_run(s);
+  s->running = NULL;
   tn_session_stop(&s->w->session, true, NULL);
   return true;
 }
@@ -238,12 +254,9 @@ static bool try_afresh(TnSearch *s) {
 static void answered(TnSearch *s, const TnMessage *m) {
   bool hung = !strcmp(m->verb, "hung"), lost = hung || !strcmp(m->verb, "fault");
   TnItem *i = s->running;
+  tn_spent_add(&s->found->spent, m);
   if (!hung && strcmp(m->verb, "measured") && try_afresh(s)) return;
-  end_run(s);
-  s->found->load_s += tn_wire_get_real(m, "load_s", 0);
-  s->found->reference_s += tn_wire_get_real(m, "reference_s", 0);
-  s->found->check_s += tn_wire_get_real(m, "check_s", 0);
-  s->found->timed_s += tn_wire_get_real(m, "timed_s", 0);
+  s->running = NULL;
   if (lost) tn_session_stop(&s->w->session, true, NULL);
   tn_decide(s, i, m, true);
 }
@@ -254,7 +267,7 @@ static void runner_died(TnSearch *s) {
   if (try_afresh(s)) return;
   tn_session_stop(&s->w->session, true, &how);
   if (i) {
-    end_run(s);
+    s->running = NULL;
     const char *text = arena_printf(s->space->arena, "the runner ended: %s", buf_str(&how));
     decide_text(s, i, "fault", text, true);
   }
@@ -279,7 +292,7 @@ static void hear(TnSearch *s, bool readable) {
 static void check_deadline(TnSearch *s) {
   if (!s->running || clock_seconds() < s->deadline) return;
   TnItem *i = s->running;
-  end_run(s);
+  s->running = NULL;
   tn_session_stop(&s->w->session, false, NULL);
   const char *text = s->started
                          ? arena_printf(s->space->arena, "no end within %g s", tn_limit(s->space))
@@ -290,14 +303,17 @@ static void check_deadline(TnSearch *s) {
 /* ------------------------------------------------------------------ the loop */
 
 static void step(TnSearch *s) {
+  tn_account(s);
+  start_run(s);
+  tn_account(s);
   start_builds(s);
   start_run(s);
+  tn_account(s);
   struct pollfd f = {.fd = s->w->session.alive ? s->w->session.child.output : -1, .events = POLLIN};
   int ms = s->waits ? 100 : 500;
   double left = s->running ? s->deadline - clock_seconds() : 1;
   if (left < 1e-3 * ms) ms = left > 0 ? (int)(1e3 * left) + 1 : 0;
-  for (int k = 0; k < s->n && !s->running && !s->waits; k++)
-    if (s->items[k].phase == TN_READY) ms = 0;
+  if (!s->running && !s->waits && next_ready(s)) ms = 0;
   if (!tn_pool_wait(s->w->pool, &f, 1, ms) && errno != EINTR) fatal("waiting for the compilers:");
   tn_take_builds(s);
   hear(s, f.revents != 0);
@@ -362,6 +378,19 @@ static bool confirm(TnSearch *s) {
   return n > 0;
 }
 
+// Inputs and reference are made while the first library is.
+static void send_ahead(TnSearch *s) {
+  int k = 0;
+  while (k < s->n && s->items[k].phase != TN_WAITING) k++;
+  if (k == s->n || !s->w->session.alive) return;
+  Buf b = {0};
+  s->items[k].lib = "";
+  tn_candidate_message(s, &s->items[k], "prepare", &b);
+  s->items[k].lib = NULL;
+  tn_session_send(&s->w->session, &b);
+  buf_free(&b);
+}
+
 static void search(TnSearch *s) {
   do {
     while (s->done < s->n && !s->trouble && !tn_interrupted) step(s);
@@ -369,9 +398,11 @@ static void search(TnSearch *s) {
 }
 
 int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
-  *out = (TnFound){.best = -1};
+  *out = (TnFound){.best = -1, .prepare_s = space->seconds};
   TnSearch s = {.w = w, .space = space, .found = out, .begin = clock_seconds()};
+  s.at = s.begin;
   gather(&s);
+  send_ahead(&s);
   search(&s);
   tn_progress(&s, true);
   double searched = clock_seconds();
@@ -379,7 +410,8 @@ int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
   out->final_s = clock_seconds() - searched;
   if (tn_interrupted || s.trouble) drop_builds(&s);
   out->interrupted = tn_interrupted != 0;
-  out->seconds = clock_seconds() - s.begin;
+  tn_account(&s);
+  out->seconds = clock_seconds() - s.begin + out->prepare_s;
   if (tn_interrupted) {
     fprintf(stderr, "tlc: interrupted: %d of %d candidates are known%s\n", s.done, s.n,
             tn_db_keeps(w->db) ? "; the same command goes on from there" : "");

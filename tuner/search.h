@@ -25,6 +25,7 @@ typedef struct {
   const char *nvcc;    // its last line of --version
   const char **inputs; // hashes of the files of --in, in order
   bool aside;          // it was said that the cache's folder takes no builds
+  double mark;         // until when it is known where the time went
 } TnWorkshop;
 
 // Opens cache, pool and runner. An exit status, after a message where it is not 0.
@@ -70,15 +71,20 @@ typedef struct {
 } TnItem;
 
 typedef struct {
-  int best;                                     // id; -1: none
-  double reference_us;                          // cuBLAS's; 0: none
-  int cached, tried, failed;                    // candidates: of the cache, of this run; of both
-  int builds;                                   // that a compiler made in this run
-  double build_s, run_s, seconds;               // nvcc's and the runner's time, the whole
-  double load_s, reference_s, check_s, timed_s; // parts of the runner's, of those measured
-  double final_s;
+  int best;                  // id; -1: none
+  double reference_us;       // cuBLAS's; 0: none
+  int cached, tried, failed; // candidates: of the cache, of this run; of both
+  int builds;                // that a compiler made in this run
+  double build_s;            // of all nvcc processes together
+  // Wall time: the whole, with what came before the search; that; while nothing but nvcc was waited
+  // for; while another tuner had the GPU; from the end of the single runs on.
+  double seconds, prepare_s, nvcc_s, waited_s, final_s;
+  TnSpent spent; // where the runner's went
   bool interrupted;
 } TnFound;
+
+// One by one; the finalists' own builds, which are played when all are there; their rounds.
+typedef enum { TN_SINGLE, TN_FINALISTS_BUILT, TN_ROUNDS } TnStage;
 
 typedef struct {
   TnWorkshop *w;
@@ -87,7 +93,9 @@ typedef struct {
   int n, done;
   TnItem *running;
   bool started;
-  double sent, deadline;
+  double deadline;
+  double at, *clock; // since when time goes to whose account; NULL: tlc's own
+  TnStage stage;
   double best_us; // what the best takes at most; 0: none yet
   bool waits;     // for the lock, and has said so
   bool rival;     // it has waited: another tuner may have kept results
@@ -104,6 +112,11 @@ void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
 bool tn_take_gpu(TnSearch *s); // false: another tuner has it, which is said once
+// Wall time until now goes to who had it, and from now on to who has it: call it where that may
+// change. nvcc has it while a compiler runs and no candidate is with the runner or ready for it.
+void tn_account(TnSearch *s);
+// Of the whole what neither nvcc alone, nor kernels, nor another tuner took.
+double tn_overhead(const TnFound *f);
 
 /* item.c: results as they are kept */
 

@@ -23,6 +23,7 @@ struct TnTrials {
   const Options *options;
   RtGpu *gpu;
   Arena *arena; // of the data; NULL: none yet
+  Loaded owner; // no more than the program that the data is of
   Loaded base;  // the candidate whose call holds the tensors
   RunData data;
   void **got; // per parameter, room for an output
@@ -32,6 +33,10 @@ struct TnTrials {
   bool tried_declared;
   Loaded kept[TN_MOST_KEPT];
   int nkept;
+  TnSpent spent; // since it was last asked for
+  double at;     // until when it is known where the time went
+  double busy;   // rt_gpu_busy at the last question
+  int checks;    // launches that were compared, and whose time does not count yet
 };
 
 TnTrials *tn_trials_new(const Options *o, RtGpu *gpu) {
@@ -39,6 +44,23 @@ TnTrials *tn_trials_new(const Options *o, RtGpu *gpu) {
   t->options = o;
   t->gpu = gpu;
   return t;
+}
+
+// What was done since the last lap is `part`.
+static void lap(TnTrials *t, double *part) {
+  double now = clock_seconds();
+  *part += now - t->at;
+  t->at = now;
+}
+
+static void begin(TnTrials *t) { t->at = clock_seconds(); }
+
+TnSpent tn_trials_spent(TnTrials *t) {
+  TnSpent s = t->spent;
+  s.kernel += rt_gpu_busy(t->gpu) - t->busy;
+  t->busy = rt_gpu_busy(t->gpu);
+  t->spent = (TnSpent){0};
+  return s;
 }
 
 static void unload(Loaded *c) {
@@ -112,8 +134,16 @@ static int make_args(Arena *a, const RunData *d, const Program *p, RtArg **out) 
   return device_args(a, &own, args, out);
 }
 
+static void drop_picks(TnReference *r) {
+  for (int i = 0; i < r->outputs.len; i++) rt_pick_free(r->outputs.data[i].pick);
+  *r = (TnReference){0};
+}
+
 static void drop_data(TnTrials *t) {
+  drop_picks(&t->reference);
+  drop_picks(&t->declared);
   unload(&t->base);
+  unload(&t->owner);
   for (int i = 0; i < t->ngot; i++)
     if (t->pinned[i]) rt_gpu_unpin(t->gpu, t->got[i]);
   t->ngot = 0;
@@ -122,22 +152,23 @@ static void drop_data(TnTrials *t) {
 }
 
 // Data of its own for a candidate whose arguments are not those of the others.
-static bool make_data(TnTrials *t, Loaded *c, Buf *why) {
+static bool make_data(TnTrials *t, const TnMessage *m, Buf *why) {
   drop_data(t);
+  if (!open_program(&t->owner, t->options, m, why)) return false;
+  const Program *p = t->owner.of.program;
   t->arena = arena_new();
-  Options o = c->of.options;
+  Options o = t->owner.of.options;
   o.arena = t->arena;
-  if (data_make(&t->data, c->of.program, &o)) {
+  if (data_make(&t->data, p, &o)) {
     buf_puts(why, "its inputs cannot be made");
     drop_data(t);
     return false;
   }
   const Target *target = target_find(o.arch);
   t->data.wgmma = target && target->bulk;
-  t->ngot = c->of.program->params.len;
+  t->ngot = p->params.len;
   t->got = NEWN(t->arena, void *, t->ngot + 1);
   t->pinned = NEWN(t->arena, bool, t->ngot + 1);
-  t->reference = t->declared = (TnReference){0};
   t->tried_declared = false;
   return true;
 }
@@ -158,23 +189,31 @@ static bool give_numbers(const Loaded *c, const char *text, Buf *why) {
   return rt_kernel_take_numbers(c->kernel, list.data, why) == RT_OK;
 }
 
-// Loads the library and binds it to the data, which the first candidate of its kind makes.
-static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
+// The candidate's program, and data, which the first candidate of its kind makes.
+static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   if (!open_program(c, t->options, m, why)) return TN_TRIAL_FAILED;
+  lap(t, &t->spent.load);
   bool fresh = !t->arena || !same_arguments(&t->data, c->of.program);
   if (fresh && t->nkept) {
     buf_puts(why, "its arguments have other shapes than those of the others");
     return TN_TRIAL_FAILED;
   }
-  if (fresh && !make_data(t, c, why)) return TN_TRIAL_FAILED;
+  if (fresh && !make_data(t, m, why)) return TN_TRIAL_FAILED;
+  return TN_TRIAL_OK;
+}
+
+// Loads the library and binds it to the data.
+static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   RtArg *args;
   int n = make_args(c->of.arena, &t->data, c->of.program, &args);
   RtSource source = tn_program_source(&c->of, c->of.arena);
   if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
     return TN_TRIAL_FAILED;
   if (!give_numbers(c, tn_wire_get(m, "numbers"), why)) return TN_TRIAL_FAILED;
+  lap(t, &t->spent.load);
   RtStatus s = t->base.call ? rt_call_like(t->base.call, c->kernel, &c->call, why)
                             : rt_call_new(t->gpu, c->kernel, args, n, &c->call, why);
+  lap(t, &t->spent.bind);
   return s == RT_OK ? TN_TRIAL_OK : TN_TRIAL_FAILED;
 }
 
@@ -218,29 +257,50 @@ static TnTolerance tolerance_of(const Options *o, const TnMessage *m, bool decla
   return t;
 }
 
-static TnVerdict compare_with(TnTrials *t, const Loaded *c, const TnReference *r,
-                              const TnTolerance *by, const char *who, Buf *why) {
+// Few elements of a large output are picked; else it is copied, and they from it.
+static void need_ready(TnTrials *t, TnSamples *s) {
+  RtType type = t->data.array[s->param].type;
+  int64_t bits = rt_type_bits(type), count = (int64_t)t->data.bytes[s->param] * 8 / bits;
+  Buf none = {0};
+  if (s->ready) return;
+  s->ready = true;
+  if (bits % 8 == 0 && s->n > 0 && s->n < count / 2)
+    (void)rt_pick_new(t->gpu, s->at, s->n, (size_t)bits / 8, &s->pick, &none);
+  if (!s->pick) s->packed = arena_alloc(t->arena, rt_type_bytes(type, s->n) + 16);
+  buf_free(&none);
+}
+
+// What the GPU has of the samples.
+static RtStatus get_samples(TnTrials *t, const Loaded *c, TnSamples *s, const void **got,
+                            Buf *why) {
+  int i = s->param;
+  need_ready(t, s);
+  if (s->pick) return rt_pick_fetch(s->pick, rt_call_device(c->call, i), got, why);
+  if (!t->got[i]) {
+    t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
+    t->pinned[i] = rt_gpu_pin(t->gpu, t->got[i], t->data.bytes[i]);
+  }
+  RtStatus status = rt_call_fetch(c->call, i, t->got[i], why);
+  if (status == RT_OK) tn_pack(t->data.array[i].type, s->packed, t->got[i], s->at, s->n);
+  *got = s->packed;
+  return status;
+}
+
+static TnVerdict compare_with(TnTrials *t, const Loaded *c, TnReference *r, const TnTolerance *by,
+                              const char *who, Buf *why) {
   for (int i = 0; i < r->outputs.len; i++) {
-    const TnSamples *s = &r->outputs.data[i];
+    TnSamples *s = &r->outputs.data[i];
+    const void *got;
+    RtStatus status = get_samples(t, c, s, &got, why);
+    if (status != RT_OK) return fault(status, why);
     buf_printf(why, "%s%s: ", c->of.program->params.data[s->param].name, who);
-    if (!tn_agrees(s, &t->data.array[s->param], t->got[s->param], by, why)) return TN_TRIAL_WRONG;
+    if (!tn_agrees(s, &t->data.array[s->param], got, by, why)) return TN_TRIAL_WRONG;
     why->len = 0;
   }
   return TN_TRIAL_OK;
 }
 
-static void make_room(TnTrials *t, int i) {
-  t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
-  t->pinned[i] = rt_gpu_pin(t->gpu, t->got[i], t->data.bytes[i]);
-}
-
-static TnVerdict compare(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
-  for (int i = 0; i < c->of.program->params.len; i++) {
-    if (!data_is_output(c->of.program, i)) continue;
-    if (!t->got[i]) make_room(t, i);
-    RtStatus s = rt_call_fetch(c->call, i, t->got[i], why);
-    if (s != RT_OK) return fault(s, why);
-  }
+static TnVerdict compare(TnTrials *t, const Loaded *c, const TnMessage *m, Buf *why) {
   TnTolerance by = tolerance_of(t->options, m, false);
   TnVerdict v = compare_with(t, c, &t->reference, &by, "", why);
   if (v != TN_TRIAL_OK) return v;
@@ -257,8 +317,12 @@ static TnVerdict check(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
   if (s == RT_OK) s = rt_call_launch(c->call, rt_gpu_stream(t->gpu), why);
   if (s == RT_OK) s = rt_gpu_sync(t->gpu, why);
   if (s == RT_OK) s = rt_call_guards(c->call, why);
+  t->checks++;
+  lap(t, &t->spent.check);
   if (s != RT_OK) return fault(s, why);
-  return compare(t, c, m, why);
+  TnVerdict v = compare(t, c, m, why);
+  lap(t, &t->spent.compare);
+  return v;
 }
 
 /* ------------------------------------------------------------------ timing */
@@ -283,54 +347,61 @@ static TnVerdict check_again(TnTrials *t, Loaded *c, const TnMessage *m, Buf *wh
   return v;
 }
 
-// The seconds since `*from`, which becomes now.
-static double lap(double *from) {
-  double now = clock_seconds(), took = now - *from;
-  *from = now;
-  return took;
-}
-
 // A loaded candidate: its launches, compared and timed.
 static TnVerdict run(TnTrials *t, Loaded *c, const TnMessage *m, bool keep, RtSamples *out,
-                     TnSpent *spent, Buf *why) {
-  double at = clock_seconds();
+                     Buf *why) {
   rt_gpu_limit(t->gpu, tn_wire_get_real(m, "limit", 30));
+  t->checks = 0;
   TnVerdict v = check(t, c, m, why);
-  spent->check += lap(&at);
   if (keep || v != TN_TRIAL_OK) return v;
   v = time_one(t, c, m, out, why);
-  spent->timed += lap(&at);
+  lap(t, &t->spent.timed);
   if (v == TN_TRIAL_OK && !out->early) v = check_again(t, c, m, why);
-  spent->check += lap(&at);
+  // A launch that loads its module has no time of its own: it took what the others take.
+  t->spent.kernel += 1e-6 * out->median_us * t->checks;
   return v;
 }
 
 TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, TnSpent *spent, Buf *why) {
+                   RtSamples *out, Buf *why) {
   Loaded c = {0};
-  double at = clock_seconds();
+  begin(t);
   rt_gpu_limit(t->gpu, 0);
-  TnVerdict v = load(t, m, &c, why);
-  spent->load += lap(&at);
+  TnVerdict v = prepare(t, m, &c, why);
+  lap(t, &t->spent.data);
   if (v == TN_TRIAL_OK && !have_reference(t, &c, m, why)) v = TN_TRIAL_FAILED;
-  spent->reference += lap(&at);
+  lap(t, &t->spent.reference);
+  if (v == TN_TRIAL_OK) v = load(t, m, &c, why);
   if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK) {
     started(ctx);
-    v = run(t, &c, m, keep, out, spent, why);
+    v = run(t, &c, m, keep, out, why);
   }
   if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) return v; // the process ends: nothing to free
   rt_gpu_limit(t->gpu, 0);
   if (!t->base.call && c.call && v == TN_TRIAL_OK) {
     t->base = c; // its tensors are everybody's; a kept one is loaded once more
-    if (keep) return tn_trial(t, m, keep, started, ctx, out, spent, why);
+    if (keep) return tn_trial(t, m, keep, started, ctx, out, why);
   } else if (keep && v == TN_TRIAL_OK) {
     t->kept[t->nkept++] = c;
   } else {
     unload(&c);
-    if (!t->base.call) drop_data(t);
+    lap(t, &t->spent.unload);
   }
   return v;
+}
+
+void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
+  Loaded c = {0};
+  Buf why = {0};
+  begin(t);
+  if (prepare(t, m, &c, &why) == TN_TRIAL_OK) {
+    lap(t, &t->spent.data);
+    (void)have_reference(t, &c, m, &why);
+    lap(t, &t->spent.reference);
+  }
+  unload(&c);
+  buf_free(&why);
 }
 
 TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why) {
@@ -340,6 +411,7 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
   void *c = NULL;
   RtStatus s = RT_OK;
   *n = 0;
+  begin(t);
   for (int i = 0; i < t->nkept; i++) {
     ids[*n] = t->kept[i].id;
     list[(*n)++] = (RtContender){t->kept[i].of.program->symbol, rt_call_launch, t->kept[i].call};
@@ -350,19 +422,22 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
     Buf none = {0};
     s = rt_gpu_alloc(t->gpu, t->data.bytes[product.c], &c, &none);
     g.c = c;
-    if (s == RT_OK && rt_blas_new(t->gpu, &g, &blas, &none) == RT_OK) {
+    if (s == RT_OK && rt_blas_new(t->gpu, &g, -1, &blas, &none) == RT_OK) {
       ids[*n] = -1;
       list[(*n)++] = (RtContender){"cublasLt", rt_blas_launch, blas};
     }
     buf_free(&none);
   }
-  RtBenchOptions o = {.rounds = rounds, .idle_s = 0.1};
+  lap(t, &t->spent.cublas);
+  RtBenchOptions o = {.rounds = rounds, .idle_s = -1};
   s = *n ? rt_bench(t->gpu, list, *n, &o, time, why) : RT_OK;
   for (int i = 0; i < t->nkept && s == RT_OK; i++) s = rt_call_guards(t->kept[i].call, why);
+  lap(t, &t->spent.rounds);
   if (s != RT_OK) return fault(s, why);
   rt_blas_free(blas);
   if (c) rt_gpu_free(t->gpu, c);
   for (int i = 0; i < t->nkept; i++) unload(&t->kept[i]);
   t->nkept = 0;
+  lap(t, &t->spent.unload);
   return TN_TRIAL_OK;
 }

@@ -129,6 +129,7 @@ typedef struct {
   struct TnCompiled *compiled; // those of this space; NULL: none are kept
   const char *source;          // text of the program instead of the options' file; NULL: that
   bool quick;                  // candidates get an estimate from their tiles alone, and no text
+  double seconds;              // that its preparation took
 } TnSpace;
 
 /* space.c: which candidates there are */

@@ -77,3 +77,21 @@ double tn_wire_get_real(const TnMessage *m, const char *name, double otherwise) 
   const char *s = tn_wire_get(m, name);
   return s ? strtod(s, NULL) : otherwise;
 }
+
+void tn_wire_spent(Buf *b, const TnSpent *s) {
+#define PART(name) tn_wire_real(b, #name "_s", s->name);
+  TN_PARTS(PART)
+#undef PART
+}
+
+void tn_spent_add(TnSpent *s, const TnMessage *m) {
+#define PART(name) s->name += tn_wire_get_real(m, #name "_s", 0);
+  TN_PARTS(PART)
+#undef PART
+}
+
+void tn_spent_json(const TnSpent *s, Buf *out) {
+#define PART(name) buf_printf(out, ", \"" #name "_s\": %.4g", s->name);
+  TN_PARTS(PART)
+#undef PART
+}

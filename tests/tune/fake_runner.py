@@ -5,7 +5,7 @@ FAKE_RUNNER: what candidates do, "VERB:NAME=VALUE[,NAME=VALUE][;...]", VERB one 
 answers), hung, fault, die, garbage, nan, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
 process); "shared=1" is a build that sizes share.
 FAKE_GPU=none: there is none; =silent: no greeting. FAKE_LOG: a line for each trial.
-FAKE_SLEEP: seconds that a trial takes.
+FAKE_SLEEP, FAKE_FINAL: seconds that a trial and a final round take; FAKE_KERNEL: the share of it that kernels ran.
 """
 import math, os, signal, subprocess, sys, time
 
@@ -52,6 +52,12 @@ def latency(given):  # microseconds; least at block_M=128, block_N=128, num_stag
     return us
 
 
+def spend(name):  # the fields of an answer that say where its time went
+    seconds = float(os.environ.get(name, "0"))
+    time.sleep(seconds)
+    return {"kernel_s": seconds * float(os.environ.get("FAKE_KERNEL", "1")), "timed_s": seconds}
+
+
 kept = {}
 trials = 0
 for line in sys.stdin:
@@ -74,7 +80,7 @@ for line in sys.stdin:
             say("failed", text="cannot load it")
             continue
         say("started")
-        time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
+        spent = spend("FAKE_SLEEP") if verb == "try" else {}
         what = behaviour(dict(given, shared="1" if "numbers" in m else "0"))
         if what == "sick":
             what = "fault" if trials > 1 else "good"
@@ -99,12 +105,13 @@ for line in sys.stdin:
         else:
             stop = float(m.get("stop", "0"))
             early = int(stop > 0 and us > stop)
-            say("measured", median=us, mean=us + 1, min=us - 1, max=us + 2, launches=20, early=early)
+            say("measured", median=us, mean=us + 1, min=us - 1, max=us + 2, launches=20, early=early, **spent)
             log(f"measured {text}")
     elif verb == "final":
         log("final")
+        spent = spend("FAKE_FINAL")
         for id, us in kept.items():
             say("time", id=id, median=us, lo=us - 0.5, hi=us + 0.5)
         say("time", id=-1, median=95.0, lo=94.0, hi=96.0)
-        say("end")
+        say("end", **spent)
         kept = {}

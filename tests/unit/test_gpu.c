@@ -226,7 +226,7 @@ START_TEST(cublas_products) {
   EXPECT_OK(rt_gpu_upload(gpu, db, b, bn, &err));
   RtGemm g = {in, out, M, N, K, ta, tb, da, db, dc};
   RtBlas *blas;
-  RtStatus s = rt_blas_new(gpu, &g, &blas, &err);
+  RtStatus s = rt_blas_new(gpu, &g, 0.05, &blas, &err);
   if (s == RT_MISSING) {
     bool no_library = strstr(buf_str(&err), "not found");
     if (no_library) printf("SKIPPED cublas_products: %s\n", buf_str(&err));
