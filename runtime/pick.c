@@ -1,5 +1,5 @@
-// Chosen elements of a tensor on the GPU: a kernel of ours gathers them, so that the others need
-// not be copied to the host. SPDX-License-Identifier: MIT
+// Chosen elements of a tensor on the GPU: a kernel gathers them, so that the others stay there.
+// SPDX-License-Identifier: MIT
 #include "cuda.h"
 #include "private.h"
 
