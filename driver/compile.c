@@ -240,6 +240,7 @@ bool job_lower(Job *j, const Options *o) {
                .target = j->target,
                .flags = o->flags,
                .debug = o->debug,
+               .wants_registers = o->mode == MODE_TUNE,
                .dump = o->dump,
                .dump_to = stderr,
                .time = o->time_passes};

@@ -15,12 +15,14 @@ typedef struct {
   const char *dump; // -d: comma-separated pass names, or "all"; NULL none
   FILE *dump_to;
   bool time;              // --time-passes: to dump_to
+  bool wants_registers;   // what cannot stay in registers is not worth the other passes
   const char *stop_after; // for tests: run only up to this pass; NULL runs all
   struct Plan *plan;      // made by the plan pass (passes/plan.h); NULL before
   struct Thrift *thrift;  // what kernels give up to fit (passes/internal.h); NULL before
 } PassCtx;
 
-// Runs the pipeline in place. False when errors were reported. After each pass the verifier runs; a
+// Runs the pipeline in place. False when errors, or what wants_registers is about, were reported.
+// After each pass the verifier runs; a
 // failure there dies.
 bool passes_run(Program *p, PassCtx *c);
 // The value of -fNAME, else of the kernel's hint, else `otherwise`; -fno-NAME is 0. k: NULL is

@@ -95,6 +95,13 @@ static bool skipped(const Pass *pass, const char *start) {
   return true;
 }
 
+static bool goes_on(const PassCtx *c) {
+  if (diag_errors(c->diags)) return false;
+  for (int i = 0; c->wants_registers && diag_text(c->diags, i); i++)
+    if (diag_id(c->diags, i) == DIAG_REGISTERS) return false;
+  return true;
+}
+
 static bool run_once(Program *p, PassCtx *c) {
   const char *start = start_state(p), *have = start;
   Buf last = {0};
@@ -109,7 +116,7 @@ static bool run_once(Program *p, PassCtx *c) {
     if (c->time)
       fprintf(c->dump_to, "%-10s %8.3f ms\n", pass->name, 1e3 * (clock_seconds() - begin));
     have = update_contract(c->arena, pass, have);
-    ok = !diag_errors(c->diags);
+    ok = goes_on(c);
     if (ok) verify_after(p, pass);
     if (ok && c->dump) dump_after(p, c, pass, &last);
     if (c->stop_after && !strcmp(c->stop_after, pass->name)) break;

@@ -116,9 +116,10 @@ bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c) {
 bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
   Options *o = NEW(a, Options);
   if (!tn_front(a, s, c, j, o)) return false;
-  if (!job_lower(j, o)) return refuse_by(a, c, j);
+  bool ok = job_lower(j, o);
   const char *why = hopeless(j);
   if (why) return refuse(a, c, diag_code(DIAG_REGISTERS), why);
+  if (!ok) return refuse_by(a, c, j);
   Buf text = {0};
   drv_text(j, o, EMIT_CU, &text);
   c->symbol = arena_str(a, j->thread.data[0]->symbol);

@@ -63,6 +63,7 @@ static void need_builds(TnSearch *s, TnItem *const *list, int n) {
     if (!list[k]->lib) tn_build_one(s, list[k]);
     tn_account(s);
   }
+  if (tn_pool_load(s->w->pool)) tn_prepare_next(s);
   while (tn_pool_load(s->w->pool) && !tn_interrupted && !s->trouble) {
     tn_account(s);
     (void)tn_pool_wait(s->w->pool, NULL, 0, 500);

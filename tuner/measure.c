@@ -51,11 +51,11 @@ typedef struct {
 
 typedef VEC(Size) Sizes;
 
-static int search_one(TnWorkshop *w, const Size *size, TnResults *list) {
+static int search_one(TnWorkshop *w, const Size *size, const Size *next, TnResults *list) {
   TnSpace *s = size->space;
   TnResult r = {.space = s, .swept = size->value, .gpu = w->gpu, .found = {.best = -1}};
   int status = tn_say_space(s, size->status);
-  if (!status) status = tn_search(w, s, &r.found);
+  if (!status) status = tn_search(w, s, next && !next->status ? next->space : NULL, &r.found);
   if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(w->arena, list, r); // a row of the sweep
   if (status) return status;
   if (w->options->json) {
@@ -122,7 +122,7 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
   for (int i = 0; i < all.len; i++) {
     const Size *size = &all.data[i];
     if (sweep->name && !w->options->json) printf("\n%s = %s\n", sweep->name, size->value);
-    int before = list->len, status = search_one(w, size, list);
+    int before = list->len, status = search_one(w, size, i + 1 < all.len ? size + 1 : NULL, list);
     bool goes_on = status == EXIT_WRONG_PROGRAM && list->len > before;
     if (goes_on) goes_on = !unknown_name(size->space);
     if (status && (!goes_on || !sweep->name)) return status;

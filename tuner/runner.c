@@ -129,7 +129,7 @@ int tn_runner(const Options *o) {
     TnMessage m = tn_wire_parse(a, line, (size_t)n - (line[n - 1] == '\n'));
     if (!strcmp(m.verb, "hello")) hello(&r, o);
     else if (!r.trials) answer_text(&r, "failed", "no GPU was opened");
-    else if (!strcmp(m.verb, "prepare")) tn_prepare_trials(r.trials, &m);
+    else if (!strncmp(m.verb, "prepare", 7)) tn_prepare_trials(r.trials, &m);
     else if (!strcmp(m.verb, "try")) try_one(&r, &m, false);
     else if (!strcmp(m.verb, "keep")) try_one(&r, &m, true);
     else if (!strcmp(m.verb, "final")) final_round(&r, &m);

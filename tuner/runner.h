@@ -5,6 +5,7 @@
 #define TLC_TUNER_RUNNER_H
 
 #include "driver/device.h"
+#include "tuner/internal.h"
 #include "tuner/tuner.h"
 #include "tuner/wire.h"
 
@@ -51,6 +52,29 @@ void tn_pack(RtType t, void *to, const void *from, const int64_t *at, int64_t n)
 bool tn_declared(Arena *a, const char *text, const RunData *data, uint64_t seed, TnReference *out,
                  Buf *why);
 
+/* inputs.c: what the candidates of one problem size share */
+
+typedef struct {
+  Arena *arena;    // NULL: there are none
+  TnProgram owner; // whose arguments they are
+  RunData data;
+  void **got; // per parameter, room for an output
+  bool *pinned;
+  TnReference reference, declared; // by the oracle; by the program's own reference
+  bool tried_declared;
+} TnInputs;
+
+// For the program `owner`, which is theirs from now on. False, and why: they cannot be made.
+bool tn_inputs_make(TnInputs *in, TnProgram *owner, Buf *why);
+void tn_inputs_drop(TnInputs *in, RtGpu *gpu); // gpu: may be NULL where it has seen none of them
+// Does the program take tensors of the same types and shapes, with the same roles? Of none: no.
+bool tn_inputs_fit(const TnInputs *in, const Program *p);
+// The arguments of the launcher of `p`. Returns how many.
+int tn_inputs_args(const TnInputs *in, Arena *a, const Program *p, RtArg **out);
+// By the candidate `of`, once. declared: EvEntry.reference, or NULL. False, and why.
+bool tn_inputs_reference(TnInputs *in, const Options *o, TnProgram *of, const char *declared,
+                         Buf *why);
+
 /* trial.c: candidates on the GPU, with one set of inputs for all */
 
 typedef struct TnTrials TnTrials;
@@ -66,8 +90,8 @@ typedef enum {
 TnTrials *tn_trials_new(const Options *o, RtGpu *gpu);
 // Where the time since the last call of this went.
 TnSpent tn_trials_spent(TnTrials *t);
-// Inputs and reference for the candidate of a `prepare` and those of the same size, where they can
-// be made; else its trial says why not.
+// Inputs and reference for the candidate of a `prepare` and those of its size, where they can be
+// made; else its trial says why not.
 void tn_prepare_trials(TnTrials *t, const TnMessage *m);
 // Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
 // `started` is called before its first launch.

@@ -184,7 +184,7 @@ void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, 
   const TnSpace *space = s->space;
   tn_wire_verb(b, verb);
   tn_wire_int(b, "id", i->c->id);
-  tn_wire_text(b, "lib", i->lib);
+  if (i->lib) tn_wire_text(b, "lib", i->lib);
   if (i->shared) put_arguments(i->c, b);
   tn_wire_text(b, "entry", space->entry);
   tn_wire_text(b, "arch", space->target->name);
@@ -378,17 +378,34 @@ static bool confirm(TnSearch *s) {
   return n > 0;
 }
 
-// Inputs and reference are made while the first library is.
-static void send_ahead(TnSearch *s) {
-  int k = 0;
-  while (k < s->n && s->items[k].phase != TN_WAITING) k++;
-  if (k == s->n || !s->w->session.alive) return;
+static void send_prepare(TnSearch *s, TnCandidate *c, bool ahead) {
+  TnItem item = {.c = c};
   Buf b = {0};
-  s->items[k].lib = "";
-  tn_candidate_message(s, &s->items[k], "prepare", &b);
-  s->items[k].lib = NULL;
+  tn_candidate_message(s, &item, ahead ? "prepare ahead" : "prepare", &b);
   tn_session_send(&s->w->session, &b);
   buf_free(&b);
+}
+
+// Inputs and reference are made while the first library is.
+static void prepare_first(TnSearch *s) {
+  for (int k = 0; k < s->n; k++) {
+    if (s->items[k].phase != TN_WAITING) continue;
+    if (s->w->session.alive) send_prepare(s, s->items[k].c, false);
+    return;
+  }
+}
+
+void tn_prepare_next(TnSearch *s) {
+  if (!s->next || !s->w->session.alive) return;
+  TnSearch next = {.w = s->w, .space = s->next};
+  int *order = NEWN(s->space->arena, int, s->next->all.len + 1);
+  Buf known = {0};
+  if (!tn_rank(s->next, order)) return;
+  TnCandidate *c = &s->next->all.data[order[0]];
+  TnHash own = tn_item_key(&next, c, NULL), shared = tn_item_key(&next, c, c->shared);
+  bool resumes = tn_db_get(s->w->db, &own, &known) || tn_db_get(s->w->db, &shared, &known);
+  if (!resumes) send_prepare(&next, c, true);
+  buf_free(&known);
 }
 
 static void search(TnSearch *s) {
@@ -397,12 +414,12 @@ static void search(TnSearch *s) {
   } while (!s->trouble && !tn_interrupted && confirm(s));
 }
 
-int tn_search(TnWorkshop *w, TnSpace *space, TnFound *out) {
+int tn_search(TnWorkshop *w, TnSpace *space, TnSpace *next, TnFound *out) {
   *out = (TnFound){.best = -1, .prepare_s = space->seconds};
-  TnSearch s = {.w = w, .space = space, .found = out, .begin = clock_seconds()};
+  TnSearch s = {.w = w, .space = space, .next = next, .found = out, .begin = clock_seconds()};
   s.at = s.begin;
   gather(&s);
-  send_ahead(&s);
+  prepare_first(&s);
   search(&s);
   tn_progress(&s, true);
   double searched = clock_seconds();

@@ -88,7 +88,7 @@ typedef enum { TN_SINGLE, TN_FINALISTS_BUILT, TN_ROUNDS } TnStage;
 
 typedef struct {
   TnWorkshop *w;
-  TnSpace *space;
+  TnSpace *space, *next; // next: that of the search after this one; NULL: none
   TnItem *items; // in the order in which they are built: the model's
   int n, done;
   TnItem *running;
@@ -105,8 +105,10 @@ typedef struct {
   TnFound *found;
 } TnSearch;
 
-// Measures every queued candidate of the space. An exit status, after a message where it is not 0.
-int tn_search(TnWorkshop *w, TnSpace *s, TnFound *out);
+// Measures every queued candidate of the space; `next` is that of the search after this one, or
+// NULL. An exit status, after a message where it is not 0.
+int tn_search(TnWorkshop *w, TnSpace *s, TnSpace *next, TnFound *out);
+void tn_prepare_next(TnSearch *s); // has the runner make the next search's inputs and reference
 bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *

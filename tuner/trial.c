@@ -8,7 +8,6 @@
 
 #include "tuner/internal.h"
 
-#define REFERENCE_SECONDS 3.0 // for the oracle, where it may take samples
 #define TIMED_SECONDS 1.0     // at most, of one candidate's timed launches
 
 // One candidate, loaded.
@@ -22,15 +21,9 @@ typedef struct {
 struct TnTrials {
   const Options *options;
   RtGpu *gpu;
-  Arena *arena; // of the data; NULL: none yet
-  Loaded owner; // no more than the program that the data is of
-  Loaded base;  // the candidate whose call holds the tensors
-  RunData data;
-  void **got; // per parameter, room for an output
-  bool *pinned;
-  int ngot;
-  TnReference reference, declared; // by the oracle; by the program's own reference
-  bool tried_declared;
+  TnInputs now;  // of the candidates that are tried
+  Loaded base;   // the candidate whose call holds their tensors
+  TnInputs next; // of those that come after them
   Loaded kept[TN_MOST_KEPT];
   int nkept;
   TnSpent spent; // since it was last asked for
@@ -99,78 +92,20 @@ static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *w
   return ok;
 }
 
-// Do both take tensors of the same types and shapes, with the same roles?
-static bool same_arguments(const RunData *d, const Program *p) {
-  const Program *q = d->program;
-  RunData own = *d;
-  own.program = p;
-  if (p->params.len != q->params.len || p->sizes.len != q->sizes.len) return false;
-  for (int i = 0; i < p->sizes.len; i++)
-    if (strcmp(p->sizes.data[i]->name, q->sizes.data[i]->name)) return false;
-  for (int i = 0; i < p->params.len; i++) {
-    const Param *a = &p->params.data[i], *b = &q->params.data[i];
-    if (a->kind != b->kind || strcmp(a->name, b->name)) return false;
-    if (a->kind != PARAM_TENSOR) continue;
-    if (a->role != b->role || a->buf->dtype != b->buf->dtype || a->buf->ndim != b->buf->ndim)
-      return false;
-    if (a->buf->strides || b->buf->strides) return false;
-    for (int k = 0; k < a->buf->ndim; k++)
-      if (data_index(&own, a->buf->shape[k]) != d->array[i].shape[k]) return false;
-  }
-  return true;
+static bool make_inputs(TnTrials *t, const TnMessage *m, TnInputs *out, Buf *why) {
+  Loaded owner = {0};
+  bool ok = open_program(&owner, t->options, m, why);
+  if (ok) ok = tn_inputs_make(out, &owner.of, why);
+  else unload(&owner);
+  lap(t, &t->spent.data);
+  return ok;
 }
 
-// The arguments of the launcher of `p`, in terms of the data.
-static int make_args(Arena *a, const RunData *d, const Program *p, RtArg **out) {
-  RunData own = *d;
-  own.program = p;
-  EmuArg *args = NEWN(a, EmuArg, p->params.len + 1);
-  for (int i = 0; i < p->params.len; i++) {
-    args[i].i = d->scalar_i[i];
-    args[i].f = d->scalar_f[i];
-    args[i].data = p->params.data[i].role == ROLE_OUT ? NULL : d->array[i].data;
-    args[i].bytes = d->bytes[i];
-  }
-  return device_args(a, &own, args, out);
-}
-
-static void drop_picks(TnReference *r) {
-  for (int i = 0; i < r->outputs.len; i++) rt_pick_free(r->outputs.data[i].pick);
-  *r = (TnReference){0};
-}
-
-static void drop_data(TnTrials *t) {
-  drop_picks(&t->reference);
-  drop_picks(&t->declared);
-  unload(&t->base);
-  unload(&t->owner);
-  for (int i = 0; i < t->ngot; i++)
-    if (t->pinned[i]) rt_gpu_unpin(t->gpu, t->got[i]);
-  t->ngot = 0;
-  arena_free(t->arena);
-  t->arena = NULL;
-}
-
-// Data of its own for a candidate whose arguments are not those of the others.
-static bool make_data(TnTrials *t, const TnMessage *m, Buf *why) {
-  drop_data(t);
-  if (!open_program(&t->owner, t->options, m, why)) return false;
-  const Program *p = t->owner.of.program;
-  t->arena = arena_new();
-  Options o = t->owner.of.options;
-  o.arena = t->arena;
-  if (data_make(&t->data, p, &o)) {
-    buf_puts(why, "its inputs cannot be made");
-    drop_data(t);
-    return false;
-  }
-  const Target *target = target_find(o.arch);
-  t->data.wgmma = target && target->bulk;
-  t->ngot = p->params.len;
-  t->got = NEWN(t->arena, void *, t->ngot + 1);
-  t->pinned = NEWN(t->arena, bool, t->ngot + 1);
-  t->tried_declared = false;
-  return true;
+static bool need_reference(TnTrials *t, const TnMessage *m, Loaded *c, TnInputs *in, Buf *why) {
+  const char *declared = tn_wire_get(m, "reference");
+  bool ok = tn_inputs_reference(in, t->options, &c->of, declared, why);
+  lap(t, &t->spent.reference);
+  return ok;
 }
 
 static TnVerdict fault(RtStatus s, const Buf *why) {
@@ -189,23 +124,35 @@ static bool give_numbers(const Loaded *c, const char *text, Buf *why) {
   return rt_kernel_take_numbers(c->kernel, list.data, why) == RT_OK;
 }
 
-// The candidate's program, and data, which the first candidate of its kind makes.
-static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
-  if (!open_program(c, t->options, m, why)) return TN_TRIAL_FAILED;
-  lap(t, &t->spent.load);
-  bool fresh = !t->arena || !same_arguments(&t->data, c->of.program);
-  if (fresh && t->nkept) {
+// Other inputs for candidates to come; false, and why: they cannot be made.
+static bool change_inputs(TnTrials *t, const TnMessage *m, const Program *p, Buf *why) {
+  if (t->nkept) {
     buf_puts(why, "its arguments have other shapes than those of the others");
-    return TN_TRIAL_FAILED;
+    return false;
   }
-  if (fresh && !make_data(t, m, why)) return TN_TRIAL_FAILED;
-  return TN_TRIAL_OK;
+  unload(&t->base);
+  if (t->now.arena) tn_inputs_drop(&t->now, t->gpu);
+  bool made = tn_inputs_fit(&t->next, p);
+  if (!made) return make_inputs(t, m, &t->now, why);
+  t->now = t->next;
+  t->next = (TnInputs){0};
+  return true;
+}
+
+// The candidate's program, and inputs that fit it.
+static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
+  bool ok = open_program(c, t->options, m, why);
+  lap(t, &t->spent.load);
+  if (ok && !tn_inputs_fit(&t->now, c->of.program)) ok = change_inputs(t, m, c->of.program, why);
+  lap(t, &t->spent.data);
+  if (ok) ok = need_reference(t, m, c, &t->now, why);
+  return ok ? TN_TRIAL_OK : TN_TRIAL_FAILED;
 }
 
 // Loads the library and binds it to the data.
 static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   RtArg *args;
-  int n = make_args(c->of.arena, &t->data, c->of.program, &args);
+  int n = tn_inputs_args(&t->now, c->of.arena, c->of.program, &args);
   RtSource source = tn_program_source(&c->of, c->of.arena);
   if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
     return TN_TRIAL_FAILED;
@@ -218,32 +165,6 @@ static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
 }
 
 /* ------------------------------------------------------------------ checking */
-
-// Once for all candidates of the same data.
-static void need_declared(TnTrials *t, const RunData *d, const char *text) {
-  Buf why = {0};
-  if (!text || t->tried_declared) return;
-  t->tried_declared = true;
-  if (!tn_declared(t->arena, text, d, t->options->seed, &t->declared, &why)) {
-    t->declared = (TnReference){0};
-    fprintf(stderr, "tlc: %s: the oracle alone checks\n", buf_str(&why));
-  }
-  buf_free(&why);
-}
-
-static bool have_reference(TnTrials *t, const Loaded *c, const TnMessage *m, Buf *why) {
-  if (t->reference.outputs.len) return true;
-  RunData d = t->data;
-  d.program = c->of.program;
-  need_declared(t, &d, tn_wire_get(m, "reference"));
-  Diags *diags = c->of.job.diags;
-  if (tn_reference(t->arena, &d, t->options->seed, REFERENCE_SECONDS, t->options->tune.jobs, diags,
-                   &t->reference))
-    return true;
-  const char *text = diag_first(diags, NULL);
-  buf_printf(why, "the oracle: %s", text ? text : "no reason given");
-  return false;
-}
 
 // The oracle bounds each element. The declared reference is another program, which rounds
 // elsewhere: what is declared for it counts, or TileLang's defaults.
@@ -259,14 +180,14 @@ static TnTolerance tolerance_of(const Options *o, const TnMessage *m, bool decla
 
 // Few elements of a large output are picked; else it is copied, and they from it.
 static void need_ready(TnTrials *t, TnSamples *s) {
-  RtType type = t->data.array[s->param].type;
-  int64_t bits = rt_type_bits(type), count = (int64_t)t->data.bytes[s->param] * 8 / bits;
+  RtType type = t->now.data.array[s->param].type;
+  int64_t bits = rt_type_bits(type), count = (int64_t)t->now.data.bytes[s->param] * 8 / bits;
   Buf none = {0};
   if (s->ready) return;
   s->ready = true;
   if (bits % 8 == 0 && s->n > 0 && s->n < count / 2)
     (void)rt_pick_new(t->gpu, s->at, s->n, (size_t)bits / 8, &s->pick, &none);
-  if (!s->pick) s->packed = arena_alloc(t->arena, rt_type_bytes(type, s->n) + 16);
+  if (!s->pick) s->packed = arena_alloc(t->now.arena, rt_type_bytes(type, s->n) + 16);
   buf_free(&none);
 }
 
@@ -276,12 +197,12 @@ static RtStatus get_samples(TnTrials *t, const Loaded *c, TnSamples *s, const vo
   int i = s->param;
   need_ready(t, s);
   if (s->pick) return rt_pick_fetch(s->pick, rt_call_device(c->call, i), got, why);
-  if (!t->got[i]) {
-    t->got[i] = arena_alloc(t->arena, t->data.bytes[i] + 16);
-    t->pinned[i] = rt_gpu_pin(t->gpu, t->got[i], t->data.bytes[i]);
+  if (!t->now.got[i]) {
+    t->now.got[i] = arena_alloc(t->now.arena, t->now.data.bytes[i] + 16);
+    t->now.pinned[i] = rt_gpu_pin(t->gpu, t->now.got[i], t->now.data.bytes[i]);
   }
-  RtStatus status = rt_call_fetch(c->call, i, t->got[i], why);
-  if (status == RT_OK) tn_pack(t->data.array[i].type, s->packed, t->got[i], s->at, s->n);
+  RtStatus status = rt_call_fetch(c->call, i, t->now.got[i], why);
+  if (status == RT_OK) tn_pack(t->now.data.array[i].type, s->packed, t->now.got[i], s->at, s->n);
   *got = s->packed;
   return status;
 }
@@ -294,7 +215,7 @@ static TnVerdict compare_with(TnTrials *t, const Loaded *c, TnReference *r, cons
     RtStatus status = get_samples(t, c, s, &got, why);
     if (status != RT_OK) return fault(status, why);
     buf_printf(why, "%s%s: ", c->of.program->params.data[s->param].name, who);
-    if (!tn_agrees(s, &t->data.array[s->param], got, by, why)) return TN_TRIAL_WRONG;
+    if (!tn_agrees(s, &t->now.data.array[s->param], got, by, why)) return TN_TRIAL_WRONG;
     why->len = 0;
   }
   return TN_TRIAL_OK;
@@ -302,10 +223,10 @@ static TnVerdict compare_with(TnTrials *t, const Loaded *c, TnReference *r, cons
 
 static TnVerdict compare(TnTrials *t, const Loaded *c, const TnMessage *m, Buf *why) {
   TnTolerance by = tolerance_of(t->options, m, false);
-  TnVerdict v = compare_with(t, c, &t->reference, &by, "", why);
+  TnVerdict v = compare_with(t, c, &t->now.reference, &by, "", why);
   if (v != TN_TRIAL_OK) return v;
   by = tolerance_of(t->options, m, true);
-  return compare_with(t, c, &t->declared, &by, ", against the declared reference", why);
+  return compare_with(t, c, &t->now.declared, &by, ", against the declared reference", why);
 }
 
 // One launch with fresh outputs, its guards, its results.
@@ -368,9 +289,6 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
   begin(t);
   rt_gpu_limit(t->gpu, 0);
   TnVerdict v = prepare(t, m, &c, why);
-  lap(t, &t->spent.data);
-  if (v == TN_TRIAL_OK && !have_reference(t, &c, m, why)) v = TN_TRIAL_FAILED;
-  lap(t, &t->spent.reference);
   if (v == TN_TRIAL_OK) v = load(t, m, &c, why);
   if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK) {
@@ -392,13 +310,14 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
 }
 
 void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
+  bool ahead = !strcmp(m->verb, "prepare ahead");
   Loaded c = {0};
   Buf why = {0};
   begin(t);
-  if (prepare(t, m, &c, &why) == TN_TRIAL_OK) {
-    lap(t, &t->spent.data);
-    (void)have_reference(t, &c, m, &why);
-    lap(t, &t->spent.reference);
+  if (!ahead) (void)prepare(t, m, &c, &why);
+  else if (open_program(&c, t->options, m, &why) && !tn_inputs_fit(&t->now, c.of.program)) {
+    if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
+    if (make_inputs(t, m, &t->next, &why)) (void)need_reference(t, m, &c, &t->next, &why);
   }
   unload(&c);
   buf_free(&why);
@@ -418,9 +337,9 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
   }
   RtGemm g;
   if (t->nkept && product_find(t->kept[0].of.program, &product) &&
-      product_gemm(&t->data, t->kept[0].call, &product, &g)) {
+      product_gemm(&t->now.data, t->kept[0].call, &product, &g)) {
     Buf none = {0};
-    s = rt_gpu_alloc(t->gpu, t->data.bytes[product.c], &c, &none);
+    s = rt_gpu_alloc(t->gpu, t->now.data.bytes[product.c], &c, &none);
     g.c = c;
     if (s == RT_OK && rt_blas_new(t->gpu, &g, -1, &blas, &none) == RT_OK) {
       ids[*n] = -1;

@@ -5,7 +5,8 @@
 // with \t, \n and \\ for those bytes in values. A runner answers each message of the tuner:
 //
 //   hello                          -> gpu name= arch= sm= driver= busy=  |  missing text=
-//   prepare id= ...                -> nothing: inputs and reference of the candidates to come
+//   prepare id= ...                -> nothing: inputs and reference of the candidates to come;
+//                                     "prepare ahead": of those after them
 //   try id= lib= limit= ...        -> [note text=] [started]
 //                                     measured median= mean= min= max= launches= early= ..._s=  |
 //                                     wrong text=  |  failed text=  |  fault text=  |  hung text=
