@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 // The counter-based generator of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
@@ -68,14 +69,14 @@ static double normal(uint64_t key, int64_t i) {
 
 /* The ways to fill */
 
-static void fill_normal(void *data, RtType type, int64_t count, uint64_t key) {
+static void fill_normal(void *data, RtType type, int64_t lo, int64_t hi, uint64_t key) {
   pthread_once(&tables_once, make_tables);
   if (rt_type_bits(type) > 16) {
-    for (int64_t i = 0; i < count; i++) rt_set(type, data, i, normal(key, i));
+    for (int64_t i = lo; i < hi; i++) rt_set(type, data, i, normal(key, i));
     return;
   }
-  if (count < CELLS) { // not worth rounding the whole table
-    for (int64_t i = 0; i < count; i++) rt_set(type, data, i, (double)middle[draw16(key, i)]);
+  if (hi - lo < CELLS || rt_type_bits(type) < 8) { // not worth rounding the whole table
+    for (int64_t i = lo; i < hi; i++) rt_set(type, data, i, (double)middle[draw16(key, i)]);
     return;
   }
   uint16_t rounded[CELLS];
@@ -85,28 +86,28 @@ static void fill_normal(void *data, RtType type, int64_t count, uint64_t key) {
   }
   if (rt_type_bits(type) == 16) {
     uint16_t *out = data;
-    for (int64_t i = 0; i < count; i++) out[i] = rounded[draw16(key, i)];
+    for (int64_t i = lo; i < hi; i++) out[i] = rounded[draw16(key, i)];
   } else {
     uint8_t *out = data;
-    for (int64_t i = 0; i < count; i++) out[i] = (uint8_t)rounded[draw16(key, i)];
+    for (int64_t i = lo; i < hi; i++) out[i] = (uint8_t)rounded[draw16(key, i)];
   }
 }
 
 // Values lo..hi, each as likely as the others to within 1 / 65536.
-static void fill_integers(void *data, RtType type, int64_t count, uint64_t key) {
+static void fill_integers(void *data, RtType type, int64_t lo, int64_t hi, uint64_t key) {
   bool has_sign = rt_type_is_float(type) || type == RT_I4 || type == RT_I8 || type == RT_I16 ||
                   type == RT_I32 || type == RT_I64;
-  int lo = has_sign ? -4 : 0, values = type == RT_BOOL ? 2 : 5 - lo;
+  int least = has_sign ? -4 : 0, values = type == RT_BOOL ? 2 : 5 - least;
   uint64_t bits[9];
   for (int v = 0; v < values; v++) {
     bits[v] = 0;
-    rt_set(type, &bits[v], 0, lo + v);
+    rt_set(type, &bits[v], 0, least + v);
   }
   size_t size = (size_t)rt_type_bits(type) / 8;
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = lo; i < hi; i++) {
     unsigned v = draw16(key, i) * (unsigned)values >> 16;
     if (size) memcpy((char *)data + (size_t)i * size, &bits[v], size);
-    else rt_set(type, data, i, lo + (int)v);
+    else rt_set(type, data, i, least + (int)v);
   }
 }
 
@@ -125,11 +126,49 @@ static void fill_poison(void *data, RtType type, int64_t count) {
   if (bytes) memset(data, rt_type_is_float(type) ? 0xff : 0xcd, bytes);
 }
 
+/* The two that take time are done by several threads: a thread's elements begin at whole bytes */
+
+enum { MOST_THREADS = 16, A_THREADS = 1 << 20 /* elements that are worth one */ };
+
+typedef struct {
+  void (*fill)(void *data, RtType type, int64_t lo, int64_t hi, uint64_t key);
+  void *data;
+  RtType type;
+  int64_t lo, hi;
+  uint64_t key;
+} Part;
+
+static void *fill_part(void *ctx) {
+  const Part *p = ctx;
+  p->fill(p->data, p->type, p->lo, p->hi, p->key);
+  return NULL;
+}
+
+static void fill_parts(const Part *all, int64_t count) {
+  cpu_set_t set;
+  pthread_t thread[MOST_THREADS];
+  Part part[MOST_THREADS];
+  int64_t n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+  if (n > MOST_THREADS) n = MOST_THREADS;
+  if (n > count / A_THREADS) n = count / A_THREADS + 1;
+  int started = 0;
+  for (int64_t i = 0, lo = 0; i < n; i++, lo = part[i - 1].hi) {
+    part[i] = *all;
+    part[i].lo = lo;
+    part[i].hi = i + 1 == n ? count : (lo + count / n) & ~(int64_t)63;
+    bool runs = i + 1 < n && !pthread_create(&thread[started], NULL, fill_part, &part[i]);
+    if (runs) started++;
+    else fill_part(&part[i]);
+  }
+  for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+}
+
 void rt_fill(void *data, RtType type, int64_t count, RtFill how, uint64_t seed, uint64_t stream) {
   uint64_t key = mix(mix(seed + GOLDEN) + stream * GOLDEN);
   bool normal_floats = how == RT_NORMAL && rt_type_is_float(type);
-  if (normal_floats) fill_normal(data, type, count, key);
-  else if (how == RT_NORMAL || how == RT_INTEGERS) fill_integers(data, type, count, key);
+  if (normal_floats) fill_parts(&(Part){fill_normal, data, type, 0, 0, key}, count);
+  else if (how == RT_NORMAL || how == RT_INTEGERS)
+    fill_parts(&(Part){fill_integers, data, type, 0, 0, key}, count);
   else if (how == RT_BITS) fill_bits(data, type, count, key);
   else if (how == RT_POISON) fill_poison(data, type, count);
   else if (count > 0) memset(data, 0, rt_type_bytes(type, count));

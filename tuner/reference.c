@@ -104,16 +104,24 @@ void tn_pack(RtType t, void *to, const void *from, const int64_t *at, int64_t n)
   }
 }
 
+// The first element from k on that was written; count: none.
+static int64_t next_written(const EmuArg *want, int64_t k, int64_t count) {
+  if (k < count && want->written[k]) return k; // most often
+  const uint8_t *p = k < count ? memchr(want->written + k, 1, (size_t)(count - k)) : NULL;
+  return p ? p - want->written : count;
+}
+
 // The elements that the oracle wrote, thinned out evenly where they are very many.
 static TnSamples samples_of(Arena *a, const RunData *d, int i, const EmuArg *want) {
   RtType type = d->array[i].type;
   int64_t count = (int64_t)(d->bytes[i] * 8) / rt_type_bits(type), written = 0, seen = 0;
-  for (int64_t k = 0; k < count; k++) written += want->written[k] != 0;
+  for (int64_t k = next_written(want, 0, count); k < count; k = next_written(want, k + 1, count))
+    written++;
   int64_t step = written / MOST_SAMPLES + 1;
   if (step > 1 && step % 2 == 0) step++; // odd: no column of a matrix is left out
   TnSamples s = {.param = i, .at = NEWN(a, int64_t, written / step + 2)};
-  for (int64_t k = 0; k < count; k++)
-    if (want->written[k] && seen++ % step == 0) s.at[s.n++] = k;
+  for (int64_t k = next_written(want, 0, count); k < count; k = next_written(want, k + 1, count))
+    if (seen++ % step == 0) s.at[s.n++] = k;
   void *values = arena_alloc(a, rt_type_bytes(type, s.n) + 16);
   tn_pack(type, values, want->data, s.at, s.n);
   s.want = values;

@@ -8,7 +8,7 @@
 
 #include "tuner/internal.h"
 
-#define TIMED_SECONDS 1.0     // at most, of one candidate's timed launches
+#define TIMED_SECONDS 1.0 // at most, of one candidate's timed launches
 
 // One candidate, loaded.
 typedef struct {

@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,6 +91,28 @@ START_TEST(fill_is_a_function_of_seed_stream_and_index) {
   ck_assert_mem_ne(again, small, sizeof small);
   rt_fill(again, RT_F16, 100, RT_NORMAL, 2, 2);
   ck_assert_mem_ne(again, small, sizeof small);
+}
+END_TEST
+
+// What several threads fill is what one does; the count is no multiple of anything.
+START_TEST(fill_by_threads) {
+  enum { N = (5 << 20) + 77 };
+  static const RtFill how[] = {RT_NORMAL, RT_INTEGERS};
+  RtType t = (RtType)_i;
+  size_t bytes = rt_type_bytes(t, N);
+  char *many = arena_alloc(arena, bytes), *one = arena_alloc(arena, bytes);
+  cpu_set_t all, first;
+  ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&first);
+  for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&first); i++)
+    if (CPU_ISSET(i, &all)) CPU_SET(i, &first);
+  for (size_t k = 0; k < LEN(how); k++) {
+    rt_fill(many, t, N, how[k], 5, 6);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof first, &first), 0);
+    rt_fill(one, t, N, how[k], 5, 6);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+    ck_assert_mem_eq(many, one, bytes);
+  }
 }
 END_TEST
 
@@ -399,6 +422,7 @@ int main(void) {
   tcase_add_loop_test(tc, normal_moments, 0, LEN(float_types));
   tcase_add_test(tc, normal_shape);
   tcase_add_test(tc, fill_is_a_function_of_seed_stream_and_index);
+  tcase_add_loop_test(tc, fill_by_threads, 0, RT_TYPE_COUNT);
   tcase_add_loop_test(tc, small_integers, 0, RT_TYPE_COUNT);
   tcase_add_test(tc, poison_zeros_bits);
   tcase_add_test(tc, elements);
