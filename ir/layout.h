@@ -92,12 +92,34 @@ Layout *layout_mma_b(Arena *a, int n, int k, int bits, bool trans, int wm, int w
 /* layout_wgmma.c: operands of wgmma over wm x wn warpgroups, the m index fastest; each owns a
    contiguous block of M / wm rows and N / wn columns */
 
+// An operand of 32-bit elements stored along M or N, which no descriptor describes, is loaded from
+// shared memory into the instruction's registers. They are those of its rows: with B loaded the
+// instruction's product is that of the transposes. A thread's two rows of a block of 64 are
+// neighbours, one load, and those of a half warp lie in 16-byte chunks of which no two meet in a
+// bank under the XOR of 128 bytes.
+typedef enum { WGMMA_NONE_LOADED, WGMMA_A_LOADED, WGMMA_B_LOADED } WgmmaLoaded;
+
 // C of M x N: m64 micro tiles; registers (tile_m * tiles_n8 + tile_n8) * 4 + c, in elements: an
-// instruction's run of n / 2 registers starts at (tile_m * tiles_n8 + first tile_n8) * 4.
-Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn);
+// instruction's run of n / 2 registers starts at (tile_m * tiles_n8 + first tile_n8) * 4. With B
+// loaded, M and N change places in that.
+Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded);
 // A of M x K (K x M when trans) in registers, atoms of 64 x (256 / bits): registers (tile_m *
 // tiles_k + tile_k) * (128 / bits) + a; replicated over wn. K is rounded up to the atom.
 Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn);
+// An operand that is loaded, K x M (or N), of 32 bits: `groups` warpgroups each own a contiguous
+// block of M / groups. Registers as above.
+Layout *layout_wgmma_loaded(Arena *a, int m, int k, int groups);
+
+// What adds to the elements of a shared tile that a thread of the first warpgroup loads, at even
+// registers of layout_wgmma_loaded, where each thread's first pairs at k % 8 < 4 and k % 8 >= 4 are
+// known: by warpgroup, block of 64 and step of 8.
+typedef struct {
+  int64_t group, block, step;
+} WgmmaLoads;
+// Of the last two dimensions, K x M, from (k, mn) on. False when that is not the same for all
+// threads, or two elements do not lie together.
+bool layout_wgmma_loads(Arena *a, const Layout *tile, int64_t k, int64_t mn, int K, int M,
+                        int groups, WgmmaLoads *loads);
 
 // Where index x of a matrix adds to its start: x / width * panel + x % width * pitch bytes, before
 // the swizzle; x a multiple of `step`. width is the extent where there is one panel.
@@ -172,6 +194,9 @@ Layout *layout_permute(Arena *a, const Layout *l, const int *order);
 // registers: the same threads hold any such part that begins at multiples of `shape`. Its registers
 // are numbered anew, in the same order. NULL: threads would be idle.
 Layout *layout_part(Arena *a, const Layout *l, const int64_t *shape);
+// The same places, registers (iterations of a loop layout) numbered anew where none of the last
+// dimension's follow one another but a thread has neighbours along it: those come first.
+Layout *layout_runs(Arena *a, const Layout *l);
 // Elements contiguous along the innermost dimension in one thread's consecutive registers (or in
 // shared memory), aligned to their number.
 int64_t layout_vector(const Layout *l);

@@ -310,6 +310,33 @@ Layout *layout_part(Arena *a, const Layout *l, const int64_t *shape) {
 
 /* ------------------------------------------------------------------ vectors and banks */
 
+Layout *layout_runs(Arena *a, const Layout *l) {
+  Digit reg[64];
+  DigitGroup *last = l->ngroups ? &l->group[l->ngroups - 1] : NULL;
+  const Digit *run = last && last->n == 1 && last->ndigits ? &last->digit[0] : NULL;
+  if (!run || run->owner != OWN_REG || run->extent < 2) return arena_copy(a, l, sizeof *l);
+  for (int j = 0; j < last->ndigits; j++)
+    if (last->digit[j].owner == OWN_REG && last->digit[j].stride == l->bits)
+      return arena_copy(a, l, sizeof *l);
+  int n = layout_reg_digits(l, reg, LEN(reg));
+  Layout *r = arena_copy(a, l, sizeof *l);
+  r->group = NEWN(a, DigitGroup, l->ngroups);
+  for (int i = 0; i < l->ngroups; i++) {
+    DigitGroup *g = &r->group[i];
+    *g = l->group[i];
+    g->digit = NEWN(a, Digit, g->ndigits + 1);
+    for (int j = 0; j < g->ndigits; j++) {
+      const Digit *d = &l->group[i].digit[j];
+      g->digit[j] = *d;
+      if (d->owner != OWN_REG) continue;
+      g->digit[j].stride = d == run ? l->bits : l->bits * run->extent;
+      for (int k = 0; d != run && k < n && reg[k].stride < d->stride; k++)
+        if (reg[k].stride != run->stride) g->digit[j].stride *= reg[k].extent;
+    }
+  }
+  return r;
+}
+
 int64_t layout_vector(const Layout *l) {
   if (!l->ndims) return 1;
   const DigitGroup *g = &l->group[l->ngroups - 1];

@@ -8,22 +8,37 @@ enum { STEP_BITS = 256, ROWS = 8, CHUNK = 16, MAX_N = 256 };
 
 /* ------------------------------------------------------------------ registers */
 
-Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn) {
-  if (m % (64 * wm) || n % (8 * wn))
+// Rows of an operand in registers over warpgroups `first` threads apart: each thread's in a block
+// of 64 are `half` bits apart, blocks `block` bits.
+static void set_rows(Arena *a, Layout *l, int dim, bool loaded, int64_t half, int blocks,
+                     int64_t block, int groups, int64_t first) {
+  Digit plain[] = {{8, OWN_THREAD, 4},
+                   {2, OWN_REG, half},
+                   {4, OWN_THREAD, 32},
+                   {blocks, OWN_REG, block},
+                   {groups, OWN_THREAD, first}};
+  Digit pairs[] = {{2, OWN_REG, half},       {2, OWN_THREAD, 4},         {2, OWN_THREAD, 16},
+                   {2, OWN_THREAD, 32},      {2, OWN_THREAD, 8},         {2, OWN_THREAD, 64},
+                   {blocks, OWN_REG, block}, {groups, OWN_THREAD, first}};
+  if (loaded) layout_set_dim(a, l, dim, pairs, LEN(pairs));
+  else layout_set_dim(a, l, dim, plain, LEN(plain));
+}
+
+Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded) {
+  bool turned = loaded == WGMMA_B_LOADED;
+  int rows = turned ? n : m, wr = turned ? wn : wm, cols = turned ? m : n, wc = turned ? wm : wn;
+  if (rows % (64 * wr) || cols % (8 * wc))
     die("wgmma accumulator of %d x %d over %d x %d warpgroups", m, n, wm, wn);
-  int tm = m / 64 / wm, tn = n / 8 / wn;
+  int tr = rows / 64 / wr, tc = cols / 8 / wc;
   Layout *l = layout_two_dims(a, m, n, bits, 128 * wm * wn);
-  Digit row[] = {{8, OWN_THREAD, 4},
-                 {2, OWN_REG, 2 * (int64_t)bits},
-                 {4, OWN_THREAD, 32},
-                 {tm, OWN_REG, (int64_t)tn * 4 * bits},
-                 {wm, OWN_THREAD, 128}};
+  int64_t next_m = 128, next_n = 128 * (int64_t)wm; // warpgroups
   Digit col[] = {{2, OWN_REG, bits},
                  {4, OWN_THREAD, 1},
-                 {tn, OWN_REG, 4 * (int64_t)bits},
-                 {wn, OWN_THREAD, 128 * (int64_t)wm}};
-  layout_set_dim(a, l, 0, row, 5);
-  layout_set_dim(a, l, 1, col, 4);
+                 {tc, OWN_REG, 4 * (int64_t)bits},
+                 {wc, OWN_THREAD, turned ? next_m : next_n}};
+  set_rows(a, l, turned, loaded, 2 * (int64_t)bits, tr, (int64_t)tc * 4 * bits, wr,
+           turned ? next_n : next_m);
+  layout_set_dim(a, l, !turned, col, LEN(col));
   return l;
 }
 
@@ -31,19 +46,59 @@ Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int
   if (m % (64 * wm)) die("wgmma operand of %d rows over %d warpgroups", m, wm);
   int atom = STEP_BITS / bits, tm = m / 64 / wm, tk = (k + atom - 1) / atom;
   Layout *l = layout_two_dims(a, trans ? k : m, trans ? m : k, bits, 128 * wm * wn);
-  Digit row[] = {{8, OWN_THREAD, 4},
-                 {2, OWN_REG, 32},
-                 {4, OWN_THREAD, 32},
-                 {tm, OWN_REG, (int64_t)tk * 128},
-                 {wm, OWN_THREAD, 128}};
   Digit col[] = {
       {32 / bits, OWN_REG, bits}, {4, OWN_THREAD, 1}, {2, OWN_REG, 64}, {tk, OWN_REG, 128}};
-  layout_set_dim(a, l, trans, row, 5);
+  set_rows(a, l, trans, false, 32, tm, (int64_t)tk * 128, wm, 128);
   layout_set_dim(a, l, !trans, col, 4);
   l->nreplicas = wn > 1;
   l->replica = NEW(a, Replica);
   *l->replica = (Replica){wn, 128 * (int64_t)wm};
   return l;
+}
+
+Layout *layout_wgmma_loaded(Arena *a, int m, int k, int groups) {
+  if (m % (64 * groups) || k % 8) die("wgmma loads %d x %d for %d warpgroups", k, m, groups);
+  Layout *l = layout_two_dims(a, k, m, 32, 128 * groups);
+  Digit along[] = {{4, OWN_THREAD, 1}, {2, OWN_REG, 64}, {k / 8, OWN_REG, 128}};
+  layout_set_dim(a, l, 0, along, LEN(along));
+  set_rows(a, l, 1, true, 32, m / 64 / groups, (int64_t)(k / 8) * 128, groups, 128);
+  return l;
+}
+
+// Bit of the shared tile where what `thread` holds in register `reg` of `frag` lies.
+static int64_t lies_at(const Layout *tile, const Layout *frag, int64_t thread, int64_t reg,
+                       int64_t k, int64_t mn) {
+  int64_t coord[2], at[16] = {0}, t, where;
+  if (!layout_coord(frag, thread, reg, coord)) die("wgmma: a register without an element");
+  at[tile->ndims - 2] = k + coord[0];
+  at[tile->ndims - 1] = mn + coord[1];
+  layout_at(tile, at, &t, &where);
+  return where;
+}
+
+bool layout_wgmma_loads(Arena *a, const Layout *tile, int64_t k, int64_t mn, int K, int M,
+                        int groups, WgmmaLoads *loads) {
+  const Layout *frag = layout_wgmma_loaded(a, M, K, groups);
+  int blocks = M / 64 / groups, steps = K / 8;
+  if (tile->bits != 32 || tile->ndims < 2 || tile->ndims > 16) return false;
+  if (k < 0 || mn < 0 || k + K > tile->shape[tile->ndims - 2] ||
+      mn + M > tile->shape[tile->ndims - 1])
+    return false;
+  int64_t first = lies_at(tile, frag, 0, 0, k, mn);
+  *loads = (WgmmaLoads){
+      groups > 1 ? lies_at(tile, frag, 128, 0, k, mn) - first : 0,
+      blocks > 1 ? lies_at(tile, frag, 0, (int64_t)steps * 4, k, mn) - first : 0,
+      steps > 1 ? lies_at(tile, frag, 0, 4, k, mn) - first : 0,
+  };
+  for (int t = 0; t < 128 * groups; t++)
+    for (int r = 0; r < blocks * steps * 4; r += 2) {
+      int64_t want = lies_at(tile, frag, t % 128, r % 4, k, mn) + t / 128 * loads->group +
+                     r / 4 / steps * loads->block + r / 4 % steps * loads->step;
+      int64_t at = lies_at(tile, frag, t, r, k, mn);
+      if (at != want || at % 64 || lies_at(tile, frag, t, r + 1, k, mn) != at + 32) return false;
+    }
+  loads->group /= 32, loads->block /= 32, loads->step /= 32;
+  return true;
 }
 
 /* ------------------------------------------------------------------ shared tiles */

@@ -55,7 +55,8 @@ static bool in_channel(const PassCtx *c, const Stmt *s, int channel) {
 // Does a statement do with the tile nothing but multiply it by wgmma, at least once?
 static bool multiplies(PassCtx *c, Stmt *s, const Buffer *tile) {
   int64_t trips = 0;
-  if (s->kind == ST_OP) return s->u.op.op == OP_GEMM && plan_gemm(c->plan, s)->wgmma;
+  if (s->kind == ST_OP)
+    return s->u.op.op == OP_GEMM && plan_gemm(c->plan, s)->wgmma && plan_loaded(c->plan, s) != tile;
   const PlanLoop *plan = plan_loop(c->plan, s);
   if (!plan || s->u.loop.body->kind != ST_BLOCK) return false;
   if (!plan->overlap.enters && (!ex_const(s->u.loop.extent[0], &trips) || trips < 1)) return false;

@@ -2,8 +2,7 @@
 // descriptors (A also from registers). All products of the gemm are one group, complete before the
 // next statement, or (PlanGemm.flies) when the next gemm's are issued, or (open) when others say.
 // SPDX-License-Identifier: MIT
-#include "passes/lower.h"
-
+#include "passes/gemm_loads.h"
 
 typedef struct {
   Lower *l;
@@ -12,6 +11,7 @@ typedef struct {
   Expr *share; // of this warpgroup along the operand's outer dimension
   const Region *region;
   bool is_b, regs;
+  int extent; // outer indices of an instruction
   WgmmaTile tile;
   int64_t mn, k; // where the region starts in the tile
   int per;       // outer indices of a share
@@ -28,6 +28,7 @@ static Operand operand(Lower *l, Stmt *s, const PlanGemm *g, bool is_b, Expr *sh
   bool along = is_b ? !trans : trans;
   const Buffer *form = lower_form(l, o.region->buf);
   o.per = is_b ? g->N / g->warps_n : g->M / g->warps_m;
+  o.extent = is_b != (g->loaded == WGMMA_B_LOADED) ? g->n : g->m;
   o.regs = form->scope == SC_FRAGMENT;
   if (o.regs) return o;
   if (!layout_wgmma_tile(form->layout, along, &o.tile)) die("wgmma: a tile of no descriptor");
@@ -40,8 +41,7 @@ static Operand operand(Lower *l, Stmt *s, const PlanGemm *g, bool is_b, Expr *sh
 }
 
 static int64_t start(const Operand *o, int64_t mn, int64_t k) {
-  int extent = o->is_b ? o->plan->n : o->plan->m;
-  int64_t at = layout_wgmma_start(&o->tile, o->mn + mn, o->k + k, extent);
+  int64_t at = layout_wgmma_start(&o->tile, o->mn + mn, o->k + k, o->extent);
   if (at < 0) die("wgmma: a matrix outside its tile");
   return at;
 }
@@ -91,18 +91,58 @@ static Region *in_shared(Operand *o) {
   return region_flat(o->l->arena, b, num(o, 0), (int)buf_elems(b));
 }
 
+typedef struct {
+  Operand rows, columns; // of the instructions
+  GemmLoads *loads;      // of the rows' operand; NULL: it is not loaded
+  Buffer *c;
+  Expr *first; // is c kept by the first products?
+  int steps, blocks, runs;
+} Products;
+
+static Region *row_registers(Products *p, int tm, int ks) {
+  return p->loads ? gemm_loads_at(p->loads, tm, ks) : in_registers(&p->rows, tm, ks);
+}
+
 // c = (clear ? 0 : c) + a * b of one block of 64 rows, run of n columns and k-step.
-static Stmt *product(Operand *a, Operand *b, Buffer *c, int tm, int tn, int ks, Expr *keep) {
+static Stmt *product(Products *p, int tm, int tn, int ks) {
+  Operand *a = &p->rows, *b = &p->columns;
   Arena *ar = a->l->arena;
   const PlanGemm *g = a->plan;
-  int run = g->n / 2, runs = g->N / g->warps_n / g->n;
-  Region *d = region_flat(ar, c, num(a, (int64_t)(tm * runs + tn) * run), run);
+  int run = g->n / 2;
+  bool regs = a->regs || p->loads;
+  Region *d = region_flat(ar, p->c, num(a, (int64_t)(tm * p->runs + tn) * run), run);
   int64_t mn = (int64_t)tm * g->m, k = (int64_t)ks * g->k;
-  Region *ra = a->regs ? in_registers(a, tm, ks) : in_shared(a);
-  return st_op(ar, OP_WGMMA, a->s->span, ra, in_shared(b), d, a->regs ? NULL : low_word(a, mn, k),
-               a->regs ? NULL : high_word(a), low_word(b, (int64_t)tn * g->n, k), high_word(b),
-               keep, (int64_t)g->n, (int64_t)0, (int64_t)0, (int64_t)(!a->regs && a->tile.mn_major),
-               (int64_t)b->tile.mn_major);
+  Region *ra = regs ? row_registers(p, tm, ks) : in_shared(a);
+  return st_op(ar, OP_WGMMA, a->s->span, ra, in_shared(b), d, regs ? NULL : low_word(a, mn, k),
+               regs ? NULL : high_word(a), low_word(b, (int64_t)tn * g->n, k), high_word(b),
+               ks ? ex_bool(ar, true) : p->first, (int64_t)g->n, (int64_t)0, (int64_t)0,
+               (int64_t)(!regs && a->tile.mn_major), (int64_t)b->tile.mn_major);
+}
+
+// One group of k-steps from `from` to `to`.
+static void products(Products *p, int from, int to, Stmt *out) {
+  Arena *a = p->rows.l->arena;
+  for (int ks = from; ks < to; ks++)
+    for (int tm = 0; tm < p->blocks; tm++)
+      for (int tn = 0; tn < p->runs; tn++) st_add(a, out, product(p, tm, tn, ks));
+  st_add(a, out, st_op(a, OP_WGMMA_COMMIT, p->rows.s->span));
+}
+
+// The registers of two groups take turns: those of one are loaded while the other multiplies.
+static void loaded_products(Products *p, Region *all, Stmt *out) {
+  const PlanGemm *g = p->rows.plan;
+  Arena *a = p->rows.l->arena;
+  Span span = p->rows.s->span;
+  int groups = gemm_loads_groups(p->loads);
+  bool busy = g->flies || g->open; // are products of the gemm before in flight?
+  for (int i = 0; i < groups; i++) {
+    Region *regs = gemm_loads_half(p->loads, i);
+    int64_t others = i || groups % 2 == 0;
+    if (busy || i > 1) st_add(a, out, st_op(a, OP_WGMMA_WAIT, span, NULL, others, regs));
+    gemm_loads_group(p->loads, i, out);
+    st_add(a, out, st_op(a, OP_WGMMA_FENCE, span, i ? NULL : all, regs));
+    products(p, gemm_loads_step(p->loads, i), gemm_loads_step(p->loads, i + 1), out);
+  }
 }
 
 void wgmma_lower_order(Lower *l, Stmt *s, Stmt *out) {
@@ -116,30 +156,48 @@ void wgmma_lower_order(Lower *l, Stmt *s, Stmt *out) {
   st_add(a, out, x);
 }
 
+// The operands, and their descriptors at the head of the kernel.
+static void open_products(Products *p, Lower *l, Stmt *s, const PlanGemm *g, Stmt *out) {
+  Arena *a = l->arena;
+  Expr *group = ex_floordiv(a, l->thread, ex_index(a, WARPGROUP));
+  Expr *wm = lower_simplify(l, ex_floormod(a, group, ex_index(a, g->warps_m)));
+  Expr *wn = lower_simplify(l, ex_floordiv(a, group, ex_index(a, g->warps_m)));
+  bool turned = g->loaded == WGMMA_B_LOADED;
+  *p = (Products){.c = s->u.op.arg[2].region->buf};
+  if (g->loaded) {
+    p->rows = (Operand){.l = l, .s = s, .plan = g, .region = s->u.op.arg[turned].region};
+    p->rows.per = turned ? g->N / g->warps_n : g->M / g->warps_m;
+    p->loads = gemm_loads_open(l, s, g, turned ? wn : wm, out);
+  } else {
+    p->rows = operand(l, s, g, false, wm);
+    open_descriptor(&p->rows);
+  }
+  p->columns = operand(l, s, g, !turned, turned ? wm : wn);
+  open_descriptor(&p->columns);
+  p->steps = g->K / g->k;
+  p->blocks = p->rows.per / g->m;
+  p->runs = p->columns.per / g->n;
+}
+
 void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
   const PlanGemm *g = plan_gemm(l->c->plan, s);
-  Expr *group = ex_floordiv(a, l->thread, ex_index(a, WARPGROUP));
-  Expr *wm = ex_floormod(a, group, ex_index(a, g->warps_m));
-  Expr *wn = ex_floordiv(a, group, ex_index(a, g->warps_m));
-  Operand x = operand(l, s, g, false, lower_simplify(l, wm));
-  Operand y = operand(l, s, g, true, lower_simplify(l, wn));
-  Buffer *c = s->u.op.arg[2].region->buf;
-  open_descriptor(&x);
-  open_descriptor(&y);
+  Products p;
+  open_products(&p, l, s, g, out);
   Expr *clear = s->u.op.arg[op_arg(OP_GEMM, "clear")].expr;
-  Expr *keep = ex_bool(a, true), *first = keep;
-  if (clear) first = lower_simplify(l, ex_un(a, UN_NOT, lower_expr(l, clear)));
-  Region *all = region_flat(a, c, ex_index(a, 0), (int)buf_elems(c)), *regs = NULL;
-  if (x.regs) regs = region_flat(a, x.region->buf, ex_index(a, 0), (int)buf_elems(x.region->buf));
+  p.first = ex_bool(a, true);
+  if (clear) p.first = lower_simplify(l, ex_un(a, UN_NOT, lower_expr(l, clear)));
+  Region *all = region_flat(a, p.c, ex_index(a, 0), (int)buf_elems(p.c)), *regs = NULL;
+  Buffer *held = p.rows.region->buf;
+  if (p.rows.regs) regs = region_flat(a, held, ex_index(a, 0), (int)buf_elems(held));
   if (g->flies) all = NULL; // who changes or reads C fences and waits itself
-  st_add(a, out, st_op(a, OP_WGMMA_FENCE, s->span, all, regs));
-  int steps = g->K / g->k, rows = g->M / g->warps_m / g->m, runs = g->N / g->warps_n / g->n;
-  for (int ks = 0; ks < steps; ks++)
-    for (int tm = 0; tm < rows; tm++)
-      for (int tn = 0; tn < runs; tn++)
-        st_add(a, out, product(&x, &y, c, tm, tn, ks, ks ? keep : first));
-  st_add(a, out, st_op(a, OP_WGMMA_COMMIT, s->span));
+  if (p.loads) {
+    loaded_products(&p, all, out);
+    if (g->flies) return;
+  } else {
+    st_add(a, out, st_op(a, OP_WGMMA_FENCE, s->span, all, regs));
+    products(&p, 0, p.steps, out);
+  }
   if (g->open) return;
   st_add(a, out, st_op(a, OP_WGMMA_WAIT, s->span, all, (int64_t)g->flies, NULL));
 }

@@ -27,6 +27,11 @@ void pdl_kernel(Kernel *k, PassCtx *c); // programmatic dependent launch of a lo
 // Of a lowered kernel: ops that read what wgmma reads iteration after iteration.
 void keep_operands(PassCtx *c, Kernel *k);
 
+/* gemm_loads.c */
+
+// Registers of a thread for what it loads of an operand, of which its warpgroup has `rows` rows.
+int wgmma_loaded_regs(int rows, int K);
+
 /* slots.c */
 
 void slots_kernel(Kernel *k, PassCtx *c); // a ring's slot comes from one lane, where wgmma uses it

@@ -241,7 +241,8 @@ static Layout *demanded(Arena *a, const LoopInfo *l) {
   }
   for (int i = 0; i < l->uses.len && !written && !read; i++)
     read = frag_part(a, &l->uses.data[i], l->stmt);
-  return written ? written : read;
+  Layout *want = written ? written : read;
+  return want ? layout_runs(a, want) : NULL;
 }
 
 // b's layout as that of a buffer of another shape which names the same storage.

@@ -18,8 +18,11 @@ static void scan(void *ctx, Stmt *s) {
     add(l, s->u.op.arg[0].region->buf);
   }
   if (s->u.op.op != OP_GEMM || !plan_gemm(l->c->plan, s)->wgmma) return;
-  for (int i = 0; i < 2; i++)
-    if (s->u.op.arg[i].region->buf->scope == SC_SHARED) add(l, s->u.op.arg[i].region->buf);
+  WgmmaLoaded loaded = plan_gemm(l->c->plan, s)->loaded;
+  for (int i = 0; i < 2; i++) {
+    const Buffer *b = s->u.op.arg[i].region->buf;
+    if (b->scope == SC_SHARED && loaded != (i ? WGMMA_B_LOADED : WGMMA_A_LOADED)) add(l, b);
+  }
 }
 
 static bool writes(Lower *l, Stmt *s) {

@@ -5,6 +5,7 @@
 #ifndef TLC_PLAN_H
 #define TLC_PLAN_H
 
+#include "ir/layout.h"
 #include "passes/passes.h"
 
 typedef struct {
@@ -29,7 +30,8 @@ typedef struct {
   int m, n, k; // PTX shape of one mma: 16, 8 and 16 | 8 | 32; of one wgmma: 64, 8..256 and the same
   int M, N, K; // the whole gemm; K need not be a multiple of k
   int sums;    // wgmma: registers of a thread for its part of C,
-  int held;    // and of A where that is a fragment
+  int held;    // and of the operand that is in registers
+  WgmmaLoaded loaded; // wgmma: the operand that threads load into registers (gemm_loads.c)
   int warps_m, warps_n;
   DType ab, c; // operand type as multiplied (float32 becomes tfloat32) and accumulator's
   DType b;     // B's type where it differs from A's (int8 by uint8)
@@ -74,7 +76,7 @@ typedef struct {
 // Tiles that the producer fills outside of loops, once for each block that there was: the block of
 // statements with their copies (NULL: the kernel's body) as the body of a loop of one iteration.
 typedef struct {
-  PlanLoop plan; // its channels: 0 where there are none
+  PlanLoop plan;                                            // its channels: 0 where there are none
   Stmt *block, *first[PLAN_CHANNELS], *last[PLAN_CHANNELS]; // the channels' statements
 } PlanOnce;
 
@@ -93,7 +95,7 @@ Plan *plan_new(Arena *a);
 // Of a copy, or of a gather (gather.c); NULL when not planned.
 PlanCopy *plan_copy(const Plan *p, const Stmt *copy);
 bool plan_stores(const Plan *p, const Stmt *s); // a copy or an atomic_tile with PlanCopy.store
-bool plan_async(const Plan *p, const Stmt *s); // is it a copy or gather that the pipeline issues?
+bool plan_async(const Plan *p, const Stmt *s);  // is it a copy or gather that the pipeline issues?
 // never NULL for a gemm that check passed
 PlanGemm *plan_gemm(const Plan *p, const Stmt *gemm);
 PlanBuffer *plan_buffer(const Plan *p, const Buffer *buf); // NULL when not planned
@@ -132,5 +134,7 @@ bool plan_mma(const Target *t, DType a, DType b, DType c, int *m, int *n, int *k
 // M, N, K of a gemm statement from C's region and A's (constant extents of the last two
 // dimensions).
 void plan_gemm_dims(const Stmt *gemm, int64_t *M, int64_t *N, int64_t *K);
+// The tile that threads load for a gemm of wgmma; NULL: all it multiplies is read by descriptors.
+const Buffer *plan_loaded(const Plan *p, const Stmt *gemm);
 
 #endif

@@ -66,3 +66,9 @@ void plan_gemm_dims(const Stmt *s, int64_t *M, int64_t *N, int64_t *K) {
   *N = last_extent(c, 1);
   *K = last_extent(a, arg[op_arg(OP_GEMM, "transa")].i ? 2 : 1);
 }
+
+const Buffer *plan_loaded(const Plan *p, const Stmt *s) {
+  const PlanGemm *g = plan_gemm(p, s);
+  if (!g->wgmma || !g->loaded) return NULL;
+  return s->u.op.arg[g->loaded == WGMMA_B_LOADED].region->buf;
+}

@@ -215,7 +215,9 @@ static void plan_ahead(void *ctx, Stmt *s) {
   Stmt *gemm = only_gemm(r, s, plan);
   int64_t trips;
   bool few = ex_const(s->u.loop.extent[0], &trips) && trips <= SHORT_LOOP && !stores_late(r);
-  if (!gemm || !pass_flag(r->c, r->kernel, "wgmma-ahead", few || r->kernel->threads <= 128)) return;
+  if (!gemm) return;
+  bool wanted = few || r->kernel->threads <= 128 || plan_loaded(r->c->plan, gemm); // loads hide
+  if (!pass_flag(r->c, r->kernel, "wgmma-ahead", wanted)) return;
   plan->ahead = gemm;
   plan_gemm(r->c->plan, gemm)->flies = true;
 }

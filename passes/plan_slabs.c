@@ -39,7 +39,7 @@ static void look_gemm(void *ctx, Stmt *s) {
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM || s->u.op.arg[2].region->buf != c->acc) return;
   const PlanGemm *g = plan_gemm(c->plan, s);
   c->some = true;
-  c->apart = c->apart || !g->wgmma || g->warps_n > 1;
+  c->apart = c->apart || !g->wgmma || g->warps_n > 1 || g->loaded == WGMMA_B_LOADED;
 }
 
 // Does each thread hold a part of every column of the fragment?

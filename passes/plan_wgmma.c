@@ -30,6 +30,18 @@ static int columns(int n, int most, bool integer) {
   return 0;
 }
 
+// As many warpgroups as can share the rows.
+static int share_rows(int groups, int rows) {
+  int w = groups;
+  while (w > 1 && (groups % w || rows % (ROWS * w))) w--;
+  return w;
+}
+
+static const char *no_parts(PassCtx *c, int groups, int rows, int cols) {
+  return arena_printf(c->arena, "%d x %d has no whole parts of 64 x 8 for %d warpgroup%s", rows,
+                      cols, groups, groups == 1 ? "" : "s");
+}
+
 // Do equal shares of the outer dimension start at equal distances, and every instruction within the
 // tile?
 static bool starts(const WgmmaTile *t, int64_t mn, int64_t k, int shares, int share, int extent,
@@ -47,23 +59,24 @@ static bool starts(const WgmmaTile *t, int64_t mn, int64_t k, int shares, int sh
   return true;
 }
 
-static bool describes(Arena *a, const Kernel *kernel, const Region *r, bool along, WgmmaTile *t) {
-  const Layout *dense = plan_tma_layout(a, r->buf);
-  int64_t at;
-  if (views_named(kernel, r->buf)) return false; // row-major, for all its names
-  if (r->buf->layout && !layout_equal(r->buf->layout, dense)) return false;
-  for (int d = r->n - 2; d < r->n; d++)
-    if (!ex_const(r->min[d], &at)) return false;
-  return layout_wgmma_tile(dense, along, t);
+// The layout of a shared tile that is dense, and where the region starts in its last two
+// dimensions; NULL: it is laid out otherwise, or starts at no one place.
+static const Layout *dense(Arena *a, const Kernel *kernel, const Region *r, int64_t *at) {
+  if (r->buf->scope != SC_SHARED) return NULL;
+  const Layout *l = plan_tma_layout(a, r->buf);
+  if (views_named(kernel, r->buf)) return NULL; // row-major, for all its names
+  if (r->buf->layout && !layout_equal(r->buf->layout, l)) return NULL;
+  for (int d = 0; d < 2; d++)
+    if (!ex_const(r->min[r->n - 2 + d], &at[d])) return NULL;
+  return l;
 }
 
 static bool operand(PassCtx *c, const Kernel *kernel, const Region *r, bool along, int shares,
                     int share, int extent, int K) {
   WgmmaTile t;
   int64_t at[2];
-  if (r->buf->scope != SC_SHARED || !describes(c->arena, kernel, r, along, &t)) return false;
-  for (int d = 0; d < 2; d++)
-    if (!ex_const(r->min[r->n - 2 + d], &at[d])) return false;
+  const Layout *l = dense(c->arena, kernel, r, at);
+  if (!l || !layout_wgmma_tile(l, along, &t)) return false;
   return starts(&t, at[along], at[!along], shares, share, extent, K);
 }
 
@@ -88,9 +101,55 @@ static const char *types_why(PassCtx *c, const Kernel *k, const Stmt *s, const P
     return arena_printf(c->arena, "it multiplies no %s by %s into %s", dt_name(a->dtype),
                         dt_name(b->dtype), dt_name(g->c));
   if (g->K % step) return arena_printf(c->arena, "K = %d is no multiple of %d", g->K, step);
-  if (bits != 16 && (!tb || (ta && a->scope == SC_SHARED))) // K-major only
-    return arena_printf(c->arena, "%s of %d bits lies not along K", (tb ? a : b)->name, bits);
   if (ta && a->scope == SC_FRAGMENT) return "a fragment is not transposed";
+  if (bits == 16 || (tb && !ta)) return NULL;
+  // By descriptors along K only: one of 32 bits that does not lie so may be loaded.
+  const Buffer *across = tb ? a : b, *other = tb ? b : a;
+  if (bits == 32 && across->scope == SC_SHARED && other->scope == SC_SHARED && (tb || !ta))
+    return NULL;
+  return arena_printf(c->arena, "%s of %d bits lies not along K", across->name, bits);
+}
+
+/* operands that threads load */
+
+// Can the threads of `groups` warpgroups load the operand by pairs, the same way in each step?
+static bool loads(PassCtx *c, const Kernel *kernel, const Region *r, int groups, int rows, int K) {
+  int64_t at[2];
+  WgmmaLoads loads;
+  const Layout *l = dense(c->arena, kernel, r, at);
+  return l && layout_wgmma_loads(c->arena, l, at[0], at[1], K, rows, groups, &loads);
+}
+
+// Plans a gemm of which one operand is loaded; why not: NULL, it is one.
+static const char *plan_loads(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g,
+                              WgmmaLoaded loaded) {
+  const Arg *arg = s->u.op.arg;
+  bool turned = loaded == WGMMA_B_LOADED;
+  const Region *mine = arg[turned].region, *other = arg[!turned].region;
+  int rows = turned ? g->N : g->M, cols = turned ? g->M : g->N, groups = k->threads / WARPGROUP;
+  int wr = share_rows(groups, rows), wc = groups / wr;
+  if (rows % (ROWS * wr) || cols % (8 * wc)) return no_parts(c, groups, rows, cols);
+  int n = columns(cols / wc, most_columns(c->target, k->threads), false);
+  int regs = plan_consumer_regs(c->target, k->threads);
+  g->sums = registers(k, g);
+  g->held = wgmma_loaded_regs(rows / wr, g->K);
+  if (!n || g->sums + g->held + PLAN_OTHER_REGS > regs)
+    return arena_printf(c->arena, "%d accumulators and %d others are more than %d registers",
+                        g->sums, g->held + PLAN_OTHER_REGS, regs);
+  if (!operand(c, k, other, false, wc, cols / wc, n, g->K))
+    return arena_printf(c->arena, "no descriptor says how %s lies", other->buf->name);
+  if (!loads(c, k, mine, wr, rows, g->K))
+    return arena_printf(c->arena, "%s lies not in rows of pairs", mine->buf->name);
+  g->wgmma = true;
+  g->loaded = loaded;
+  g->pair_m = g->pair_n = false;
+  g->warps_m = turned ? wc : wr;
+  g->warps_n = turned ? wr : wc;
+  g->m = ROWS;
+  g->n = n;
+  g->k = 8;
+  diag_remark(c->diags, s->span, "gemm", "threads load %s%s", mine->buf->name,
+              turned ? ", and the product is that of the transposes" : "");
   return NULL;
 }
 
@@ -102,12 +161,10 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) 
   if (!c->target->bulk) return NULL;
   const char *why = types_why(c, k, s, g);
   if (why) return why;
-  int wm = groups;
-  while (wm > 1 && (groups % wm || g->M % (ROWS * wm))) wm--;
-  int wn = groups / wm;
-  if (g->M % (ROWS * wm) || g->N % (8 * wn))
-    return arena_printf(c->arena, "%d x %d has no whole parts of 64 x 8 for %d warpgroup%s", g->M,
-                        g->N, groups, groups == 1 ? "" : "s");
+  if (dt_bits(a->buf->dtype) == 32 && (ta || !tb))
+    return plan_loads(c, k, s, g, ta ? WGMMA_A_LOADED : WGMMA_B_LOADED);
+  int wm = share_rows(groups, g->M), wn = groups / wm;
+  if (g->M % (ROWS * wm) || g->N % (8 * wn)) return no_parts(c, groups, g->M, g->N);
   int n = columns(g->N / wn, most_columns(c->target, k->threads), g->c == DT_I32);
   int regs = plan_consumer_regs(c->target, k->threads);
   g->sums = registers(k, g);

@@ -15,15 +15,26 @@ case_shared_memory_saved() { # what a kernel gives up whose tiles do not fit, un
   "$TLC" --arch=sm_90a --remarks -p M=200 tests/cases/roles_two_loops.tl -o "$D/x.cu" 2>&1 |
     grep -q 'As: a channel of 7 slots' || fail "the producer's ring leaves no room to the other loop's"
 }
-case_wgmma() { # of every type; of 32 bits only where both operands lie along K (PTX ISA, wgmma)
-  for s in gemm gemm_bf16 gemm_int8 gemm_fp8; do
+case_wgmma() { # of every type; of 32 bits one operand may lie across K
+  for s in gemm gemm_bf16 gemm_int8 gemm_fp8 gemm_tf32; do
     "$TLC" --arch=sm_90a --remarks samples/$s.tl -o "$D/x.cu" 2>&1 | grep -q 'wgmma m64n128' || fail "$s"
   done
-  ! "$TLC" --arch=sm_90a --remarks samples/gemm_tf32.tl -o "$D/x.cu" 2>&1 | grep 'wgmma m64' || fail tf32
+  form() { # threads load the operand across K: B's are the rows of the transposed product
+    "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -p "dtype=float32,$1" -o "$D/x.cu" 2>&1 |
+      grep -oE "threads load .*|wgmma m64.*"
+  }
+  same "$(form tb=0,bm=48,bn=128,threads=256)" "$(printf '%s\n' \
+    'threads load Bs, and the product is that of the transposes' \
+    'wgmma m64n48k8 tfloat32 -> float32 on 1 x 2 warpgroups, each 48 x 64')"
+  same "$(form ta=1,tb=1,bm=128,bn=48,threads=256)" "$(printf '%s\n' 'threads load As' \
+    'wgmma m64n48k8 tfloat32 -> float32 on 2 x 1 warpgroups, each 64 x 48')"
 }
 case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA's
   why() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE 'not by wgmma: .*'; }
-  same "$(why samples/gemm_tf32.tl)" "not by wgmma: B_shared of 32 bits lies not along K"
+  across="tests/cases/gemm_forms.tl -p dtype=float32,M=64,N=64,K=64"
+  same "$(why $across,ta=1,tb=0)" "not by wgmma: Bs of 32 bits lies not along K"
+  same "$(why $across,ta=0,tb=0,af=1)" "not by wgmma: Bs of 32 bits lies not along K"
+  same "$(why $across,ta=0,tb=0,bn=96)" "not by wgmma: 96 x 64 has no whole parts of 64 x 8 for 1 warpgroup"
   same "$(why samples/gemm_nt.tl -fno-wgmma)" "not by wgmma: -fno-wgmma"
   same "$(why samples/gemm_nt.tl -p thread_num=64)" "not by wgmma: the threads are no whole warpgroups, of 128 each"
   same "$(why samples/gemm_nt.tl -p block_K=24)" "not by wgmma: K = 24 is no multiple of 16"

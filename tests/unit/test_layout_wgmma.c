@@ -23,7 +23,7 @@ static void expect_at(const Layout *l, int64_t row, int64_t col, int64_t thread,
 }
 
 static void check_c(int m, int n, int bits, int wm, int wn) {
-  const Layout *l = layout_wgmma_c(arena, m, n, bits, wm, wn);
+  const Layout *l = layout_wgmma_c(arena, m, n, bits, wm, wn, WGMMA_NONE_LOADED);
   int rows = m / wm, cols = n / wn, per = cols / 2; // registers of a 64-row tile
   ck_assert(layout_covers(l));
   ck_assert_int_eq(layout_regs(l), rows / 64 * per);
@@ -80,6 +80,102 @@ START_TEST(a_in_registers) {
       check_a(64, 768 / bits[b], bits[b], trans, 1, 3);
     }
   }
+}
+END_TEST
+
+/* an operand that threads load: rows of neighbours by 8-byte loads without bank conflicts */
+
+// Rows by the header's words: two neighbours a thread; lanes 4 apart walk 8 columns of the second,
+// fifth and third bit; warps those of the fourth and sixth.
+static int64_t loaded_row(int thread, int upper) {
+  int warp = thread / 32 % 4, g = thread % 32 / 4;
+  return upper + g % 2 * 2 + g / 4 * 4 + warp % 2 * 8 + g / 2 % 2 * 16 + warp / 2 * 32;
+}
+
+static void check_loaded(int m, int k, int groups) {
+  const Layout *l = layout_wgmma_loaded(arena, m, k, groups);
+  int rows = m / groups, steps = k / 8;
+  ck_assert(layout_covers(l));
+  for (int thread = 0; thread < 128 * groups; thread++)
+    for (int i = 0; i < rows / 64 * steps * 4; i++) {
+      int64_t row = thread / 128 * rows + i / (4 * steps) * 64 + loaded_row(thread, i & 1);
+      int64_t col = i / 4 % steps * 8 + thread % 4 + (i >> 1 & 1) * 4;
+      expect_at(l, col, row, thread, (int64_t)i * 32);
+    }
+}
+
+// The accumulator has the rows of the loaded operand and the columns of any other.
+static void check_c_loaded(int m, int n, int wm, int wn, bool b) {
+  const Layout *l = layout_wgmma_c(arena, m, n, 32, wm, wn, b ? WGMMA_B_LOADED : WGMMA_A_LOADED);
+  int rows = b ? n / wn : m / wm, cols = b ? m / wm : n / wn, per = cols / 2;
+  ck_assert(layout_covers(l));
+  for (int thread = 0; thread < 128 * wm * wn; thread++) {
+    int gm = thread / 128 % wm, gn = thread / 128 / wm;
+    for (int i = 0; i < rows / 64 * per; i++) {
+      int64_t row = (b ? gn : gm) * rows + i / per * 64 + loaded_row(thread, i >> 1 & 1);
+      int64_t col = (b ? gm : gn) * cols + i % per / 4 * 8 + thread % 4 * 2 + (i & 1);
+      expect_at(l, b ? col : row, b ? row : col, thread, (int64_t)i * 32);
+    }
+  }
+}
+
+START_TEST(loaded_registers) {
+  check_loaded(64, 8, 1);
+  check_loaded(128, 32, 1);
+  check_loaded(384, 24, 2);
+  for (int b = 0; b < 2; b++) {
+    check_c_loaded(64, 64, 1, 1, b);
+    check_c_loaded(128, 192, 1, 1, b);
+    check_c_loaded(256, 128, 2, 1, b);
+    check_c_loaded(128, 256, 1, 2, b);
+    check_c_loaded(256, 256, 2, 2, b);
+  }
+}
+END_TEST
+
+// What the analysis says of a tile against each element's place; conflicts of all loads.
+static int check_loads(const Layout *tile, int k0, int mn0, int K, int M, int groups) {
+  WgmmaLoads by;
+  int conflicts = 0, rows = M / groups;
+  ck_assert(layout_wgmma_loads(arena, tile, k0, mn0, K, M, groups, &by));
+  for (int warp = 0; warp < 4 * groups; warp++)
+    for (int i = 0; i < rows / 64 * K / 8 * 4; i += 2) {
+      int64_t off[32];
+      int block = i / 4 / (K / 8), step = i / 4 % (K / 8), half = i >> 1 & 1;
+      for (int lane = 0; lane < 32; lane++) {
+        int thread = warp * 32 + lane;
+        int64_t t, where, first, second,
+            c[2] = {k0 + thread % 4 + half * 4, mn0 + loaded_row(thread, 0)};
+        layout_at(tile, c, &t, &first);
+        c[0] += step * 8, c[1] += block * 64 + thread / 128 * rows;
+        layout_at(tile, c, &t, &where);
+        c[1]++;
+        layout_at(tile, c, &t, &second);
+        int64_t more = warp / 4 * by.group + block * by.block + step * by.step;
+        if (where != first + more * 32 || second != where + 32 || where % 64)
+          ck_abort_msg("thread %d, register %d", thread, i);
+        off[lane] = where / 8;
+      }
+      conflicts += layout_conflicts(off, 32, 8);
+    }
+  return conflicts;
+}
+
+START_TEST(loads) {
+  WgmmaLoads by;
+  ck_assert_int_eq(check_loads(layout_swizzled(arena, 32, 128, 32), 0, 0, 32, 128, 2), 0);
+  ck_assert_int_eq(check_loads(layout_swizzled(arena, 64, 256, 32), 8, 64, 48, 192, 1), 0);
+  ck_assert_int_ne(check_loads(layout_swizzled(arena, 32, 80, 32), 0, 0, 32, 64, 1), 0); // padded
+  int64_t shape[] = {16, 64};
+  ck_assert_int_ne(check_loads(layout_linear(arena, shape, 2, 32), 0, 0, 16, 64, 1), 0);
+  const Layout *l = layout_swizzled(arena, 32, 128, 32);
+  ck_assert(!layout_wgmma_loads(arena, l, 0, 1, 32, 64, 1, &by)); // no pairs
+  ck_assert_int_ne(check_loads(l, 0, 16, 32, 64, 1), -1); // from the middle of a row of chunks
+  ck_assert(!layout_wgmma_loads(arena, l, 8, 0, 32, 64, 1, &by));   // outside
+  ck_assert(!layout_wgmma_loads(arena, l, 0, 128, 32, 64, 1, &by)); // outside
+  ck_assert(!layout_wgmma_loads(arena, layout_rows(arena, shape, 2, 32, 67 * 32), 0, 0, 16, 64, 1,
+                                &by)); // pairs of odd rows begin at 4 bytes
+  ck_assert(!layout_wgmma_loads(arena, layout_linear(arena, shape, 2, 16), 0, 0, 16, 64, 1, &by));
 }
 END_TEST
 
@@ -201,7 +297,8 @@ START_TEST(refusals) {
   ck_assert(!layout_wgmma_tile(layout_swizzled(arena, 64, 64, 8), true, &t)); // 16-bit only
   ck_assert(!layout_wgmma_tile(layout_swizzled(arena, 64, 64, 32), true, &t));
   ck_assert(!layout_wgmma_tile(layout_swizzled(arena, 64, 16, 64), false, &t));
-  ck_assert(!layout_wgmma_tile(layout_wgmma_c(arena, 64, 64, 16, 1, 1), false, &t));
+  ck_assert(
+      !layout_wgmma_tile(layout_wgmma_c(arena, 64, 64, 16, 1, 1, WGMMA_NONE_LOADED), false, &t));
   ck_assert(layout_wgmma_tile(layout_swizzled(arena, 128, 64, 16), false, &t));
   ck_assert_int_eq(layout_wgmma_start(&t, 4, 0, 64), -1);  // rows within a core matrix
   ck_assert_int_eq(layout_wgmma_start(&t, 0, 8, 64), -1);  // half a step
@@ -243,8 +340,9 @@ START_TEST(columns) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {accumulators,  a_in_registers, k_major_tiles, mn_major_tiles, ring_slots,
-                          core_matrices, refusals,       high_words,    columns};
+  const TTest *tests[] = {accumulators, a_in_registers,   k_major_tiles, mn_major_tiles,
+                          ring_slots,   core_matrices,    refusals,      high_words,
+                          columns,      loaded_registers, loads};
   Suite *s = suite_create("layout_wgmma");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60);
