@@ -32,6 +32,8 @@ case_wgmma() { # of every type; of 32 bits one operand may lie across K
 case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA's
   why() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE 'not by wgmma: .*'; }
   across="tests/cases/gemm_forms.tl -p dtype=float32,M=64,N=64,K=64"
+  same "$(why samples/gemm_tf32.tl -p block_M=192)" \
+    "not by wgmma: 192 accumulators and 62 others are more than 240 registers"
   same "$(why $across,ta=1,tb=0)" "not by wgmma: Bs of 32 bits lies not along K"
   same "$(why $across,ta=0,tb=0,af=1)" "not by wgmma: Bs of 32 bits lies not along K"
   same "$(why $across,ta=0,tb=0,bn=96)" "not by wgmma: 96 x 64 has no whole parts of 64 x 8 for 1 warpgroup"

@@ -133,6 +133,29 @@ START_TEST(loaded_registers) {
 }
 END_TEST
 
+// Neighbours of a row in neighbouring registers, on the same threads; others stay as they are.
+START_TEST(runs) {
+  const Layout *c = layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_B_LOADED);
+  const Layout *same[] = {layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_A_LOADED),
+                          layout_mma_c(arena, 64, 64, 32, 2, 2, false, true),
+                          layout_mma_b(arena, 64, 32, 32, true, 2, 2)};
+  const Layout *l = layout_runs(arena, c);
+  ck_assert_int_eq(layout_vector(c), 1);
+  ck_assert_int_eq(layout_vector(l), 2);
+  ck_assert(layout_covers(l));
+  ck_assert_int_eq(layout_regs(l), layout_regs(c));
+  for (int64_t i = 0; i < 128; i++)
+    for (int64_t j = 0; j < 192; j++) {
+      int64_t t, u, w, x;
+      layout_at(c, (int64_t[]){i, j}, &t, &w);
+      layout_at(l, (int64_t[]){i, j}, &u, &x);
+      if (t != u || x / 32 % 2 != j % 2) ck_abort_msg("(%d,%d)", (int)i, (int)j);
+    }
+  for (size_t i = 0; i < LEN(same); i++)
+    ck_assert(layout_equal(layout_runs(arena, same[i]), same[i]));
+}
+END_TEST
+
 // What the analysis says of a tile against each element's place; conflicts of all loads.
 static int check_loads(const Layout *tile, int k0, int mn0, int K, int M, int groups) {
   WgmmaLoads by;
@@ -342,7 +365,7 @@ END_TEST
 int main(void) {
   const TTest *tests[] = {accumulators, a_in_registers,   k_major_tiles, mn_major_tiles,
                           ring_slots,   core_matrices,    refusals,      high_words,
-                          columns,      loaded_registers, loads};
+                          columns,      loaded_registers, runs,          loads};
   Suite *s = suite_create("layout_wgmma");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60);
