@@ -14,6 +14,7 @@ typedef struct {
   bool debug;           // -g: keep names and traps, emit #line
   bool lines;           // --line=tl
   const char *const *zero; // --zero names, NULL-terminated; NULL none
+  bool zero_kernels;       // the program's own first kernels see to these
   uint64_t hash;           // of the evaluated kernel
   const Sources *sources;  // for "// gemm.tl:21" marks and #line; NULL: none
   const Program *source;   // the same program at TILE level, for the shapes of its tensors; NULL: p

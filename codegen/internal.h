@@ -161,6 +161,11 @@ void cg_buffer_bytes(Cg *c, const Buffer *b);   // the same of a buffer with its
 bool cg_constant_bytes(const Buffer *b, int64_t *bytes);
 void cg_declare_params(Cg *c);                  // names for every parameter of the launcher
 bool cg_has_params(const Cg *c);                // any before the stream?
+const char *cg_param_name(Cg *c, const Param *p);
+
+/* refuse.c */
+
+void cg_refuses(Cg *c); // the function <symbol>_refuses
 // Divisions by zero, of workspace shapes; with `why` of everything the launcher computes, named.
 void cg_refuse_divisors(Cg *c, bool why);
 

@@ -1,4 +1,4 @@
-// The launcher, what it refuses, and <symbol>_check.
+// The launcher, and <symbol>_check.
 // SPDX-License-Identifier: MIT
 #include "codegen/internal.h"
 
@@ -19,7 +19,7 @@ const Buffer *cg_shape(const Cg *c, int param) {
   return p->params.data[param].buf;
 }
 
-static const char *name_of(Cg *c, const Param *p) {
+const char *cg_param_name(Cg *c, const Param *p) {
   return names_of(c->names, p->kind == PARAM_TENSOR ? (const void *)p->buf : p->var)->text;
 }
 
@@ -30,7 +30,7 @@ void cg_params(Cg *c) {
     if (i) cg_text(c, ", ");
     if (q->kind == PARAM_SCALAR) cg_text(c, "%s ", dt_abi(q->var->type));
     else cg_text(c, cg_is_written(q) ? "void *" : "const void *");
-    cg_text(c, "%s", name_of(c, q));
+    cg_text(c, "%s", cg_param_name(c, q));
   }
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "%sint64_t %s", i || p->params.len ? ", " : "",
@@ -47,7 +47,7 @@ bool cg_has_params(const Cg *c) {
 void cg_arguments(Cg *c) {
   const Program *p = c->p;
   for (int i = 0; i < p->params.len; i++)
-    cg_text(c, "%s%s", i ? ", " : "", name_of(c, &p->params.data[i]));
+    cg_text(c, "%s%s", i ? ", " : "", cg_param_name(c, &p->params.data[i]));
   for (int i = 0; i < p->sizes.len; i++)
     cg_text(c, "%s%s", i || p->params.len ? ", " : "", names_of(c->names, p->sizes.data[i])->text);
   if (cg_has_workspace(c))
@@ -64,7 +64,7 @@ static void link_source(Cg *c) {
     names_of(c->names, s->sizes.data[i])->text = names_of(c->names, c->p->sizes.data[i])->text;
   for (int i = 0; i < s->params.len && i < c->p->params.len; i++) {
     const Param *from = &c->p->params.data[i], *to = &s->params.data[i];
-    if (to->kind == PARAM_SCALAR) names_of(c->names, to->var)->text = name_of(c, from);
+    if (to->kind == PARAM_SCALAR) names_of(c->names, to->var)->text = cg_param_name(c, from);
   }
 }
 
@@ -121,199 +121,11 @@ void cg_buffer_bytes(Cg *c, const Buffer *b) {
   }
 }
 
-// an expression: bytes that a tensor spans
-static void cg_bytes(Cg *c, int param) {
-  cg_buffer_bytes(c, cg_shape(c, param));
-}
-
-/* ------------------------------------------------------------------ what is refused */
-
-static void refuse_sizes(Cg *c) {
-  for (int i = 0; i < c->p->sizes.len; i++) {
-    const char *n = names_of(c->names, c->p->sizes.data[i])->text;
-    cg_line(c, "if (%s < 0 || %s > INT32_MAX) return \"%s must be in 0 .. 2147483647\";", n, n, n);
-  }
-}
-
-// Names the bytes that each tensor of symbolic shape spans.
-static void declare_bytes(Cg *c) {
-  for (int i = 0; i < c->p->params.len; i++) {
-    const Param *p = &c->p->params.data[i];
-    int64_t bytes;
-    if (p->kind != PARAM_TENSOR || cg_constant_bytes(cg_shape(c, i), &bytes)) continue;
-    const char *wish = arena_printf(c->arena, "%s_bytes", name_of(c, p));
-    cg_begin(c);
-    cg_text(c, "const int64_t %s = ", names_declare(c->names, p, wish));
-    cg_bytes(c, i);
-    cg_text(c, ";");
-    cg_end(c);
-  }
-}
-
-// The name, or the constant.
-static const char *bytes_of(Cg *c, int i) {
-  const Param *p = &c->p->params.data[i];
-  int64_t bytes;
-  if (!cg_constant_bytes(cg_shape(c, i), &bytes)) return names_of(c->names, p)->text;
-  return arena_printf(c->arena, "%lld%s", (long long)bytes, bytes > INT32_MAX ? "LL" : "");
-}
-
-static void refuse_pointer(Cg *c, int i) {
-  const Param *p = &c->p->params.data[i];
-  const Buffer *b = cg_shape(c, i);
-  const char *n = name_of(c, p), *size = bytes_of(c, i);
-  int64_t bytes = 0;
-  bool constant = cg_constant_bytes(b, &bytes);
-  int align = cg_align(b);
-  if (!constant) {
-    cg_line(c, "if (%s < 0) return \"%s has more bytes than 64 bits count\";", size, n);
-    cg_line(c, "if (!%s && %s > 0) return \"%s is a null pointer\";", n, size, n);
-  } else if (bytes > 0) {
-    cg_line(c, "if (!%s) return \"%s is a null pointer\";", n, n);
-  }
-  if (align > 1) {
-    needs_add(c->needs, "misaligned");
-    cg_line(c, "if (tlc_misaligned(%s, %d)) return \"%s must be aligned to %d bytes\";", n, align,
-            n, align);
-  }
-}
-
-// A tensor that is written shares no byte with another: the kernel's pointers are __restrict__.
-static void refuse_overlap(Cg *c, int i, int j) {
-  const Param *p = &c->p->params.data[i], *q = &c->p->params.data[j];
-  if (p->kind != PARAM_TENSOR || q->kind != PARAM_TENSOR) return;
-  if (!cg_is_written(p) && !cg_is_written(q)) return;
-  needs_add(c->needs, "overlap");
-  cg_begin(c);
-  cg_text(c, "if (tlc_overlap(%s, %s, %s, %s))", name_of(c, p), bytes_of(c, i), name_of(c, q),
-          bytes_of(c, j));
-  cg_text(c, " return \"%s and %s must not overlap\";", name_of(c, p), name_of(c, q));
-  cg_end(c);
-}
-
-static void refuse_fact(Cg *c, const Fact *f) {
-  if (f->on_device) return;
-  const char *place = cg_place(c, f->span), *text = cg_expr_text(c, f->cond);
-  cg_begin(c);
-  cg_text(c, "if (!(%s)) return \"%s does not hold", text, text);
-  if (f->why || place) {
-    cg_text(c, " (%s%s%s)", f->why ? cg_escape(c->arena, f->why) : "T.assume", place ? ", " : "",
-            place ? place : "");
-  }
-  cg_text(c, "\";");
-  cg_end(c);
-}
-
-typedef VEC(Expr *) Divisors;
-
-// Divisors that are evaluated whenever x is, each once: what stands behind a condition is guarded.
-static void find_divisors(Cg *c, Expr *x, Divisors *out) {
-  switch (x->kind) {
-  case EX_UNARY: find_divisors(c, x->u.un.a, out); return;
-  case EX_CAST: find_divisors(c, x->u.cast, out); return;
-  case EX_SELECT: find_divisors(c, x->u.sel.cond, out); return;
-  case EX_BINARY: break;
-  default: return;
-  }
-  BinOp op = x->u.bin.op;
-  Expr *b = x->u.bin.b;
-  int64_t n;
-  find_divisors(c, x->u.bin.a, out);
-  if (op == BIN_AND || op == BIN_OR) return;
-  find_divisors(c, b, out);
-  if ((op != BIN_FLOORDIV && op != BIN_FLOORMOD) || ex_const(b, &n)) return;
-  for (int i = 0; i < out->len; i++) {
-    if (ex_equal(out->data[i], b)) return;
-  }
-  vec_push(c->arena, out, b);
-}
-
-static void find_all_divisors(Cg *c, Divisors *all) {
-  const Program *p = c->p;
-  for (int i = 0; i < p->params.len; i++) {
-    const Buffer *b = p->params.data[i].kind == PARAM_TENSOR ? cg_shape(c, i) : NULL;
-    for (int d = 0; b && d < b->ndim; d++) find_divisors(c, b->shape[d], all);
-    for (int d = 0; b && b->strides && d < b->ndim; d++) find_divisors(c, b->strides[d], all);
-  }
-  for (int i = 0; i < p->facts.len; i++) {
-    if (!p->facts.data[i].on_device) find_divisors(c, p->facts.data[i].cond, all);
-  }
-  for (int i = 0; i < p->kernels.len; i++) {
-    for (int d = 0; d < 3; d++) find_divisors(c, p->kernels.data[i]->grid[d], all);
-  }
-}
-
-// Before any check divides: a launcher returns an error, it does not trap. With `why` it says so.
-void cg_refuse_divisors(Cg *c, bool why) {
-  const Program *p = c->p;
-  Divisors all = {0};
-  for (int i = 0; i < p->workspaces.len; i++) {
-    const Buffer *b = cg_workspace_part(c, i);
-    for (int d = 0; d < b->ndim; d++) find_divisors(c, b->shape[d], &all);
-  }
-  if (why) find_all_divisors(c, &all);
-  for (int i = 0; i < all.len; i++) {
-    cg_begin(c);
-    cg_text(c, "if (");
-    cg_expr(c, all.data[i], P_LESS);
-    cg_text(c, " == 0) return ");
-    if (why) cg_text(c, "\"%s must not be 0\";", cg_expr_text(c, all.data[i]));
-    else cg_text(c, "0;");
-    cg_end(c);
-  }
-}
-
-static void refuse_grid(Cg *c, const Kernel *k) {
-  for (int i = 0; i < 3; i++) {
-    int64_t n, most = c->o->target->max_grid[i];
-    if (ex_const(k->grid[i], &n) && n <= most) continue;
-    cg_begin(c);
-    cg_text(c, "if (");
-    cg_expr(c, k->grid[i], P_LESS);
-    cg_text(c, " > %lld) return \"the grid of %s has over %lld blocks along %c\";", (long long)most,
-            k->name, (long long)most, "xyz"[i]);
-    cg_end(c);
-  }
-}
-
-static void refuses(Cg *c) {
-  const Program *p = c->p;
-  cg_blank(c);
-  cg_line(c, "// NULL where all that %s relies on holds, else what does not.", p->symbol);
-  cg_begin(c);
-  cg_text(c, "static const char *%s_refuses(", p->symbol);
-  cg_params(c);
-  cg_text(c, ") {");
-  cg_end(c);
-  c->indent++;
-  for (int i = 0; i < p->params.len; i++) {
-    if (p->params.data[i].kind == PARAM_SCALAR)
-      cg_line(c, "(void)%s;", name_of(c, &p->params.data[i]));
-  }
-  refuse_sizes(c);
-  cg_refuse_divisors(c, true);
-  declare_bytes(c);
-  for (int i = 0; i < p->params.len; i++) {
-    if (p->params.data[i].kind == PARAM_TENSOR) refuse_pointer(c, i);
-  }
-  cg_refuse_workspace(c);
-  for (int i = 0; i < p->params.len; i++) {
-    for (int j = i + 1; j < p->params.len; j++) refuse_overlap(c, i, j);
-    if (p->params.data[i].kind == PARAM_TENSOR)
-      cg_refuse_workspace_overlap(c, name_of(c, &p->params.data[i]), bytes_of(c, i));
-  }
-  for (int i = 0; i < p->facts.len; i++) refuse_fact(c, &p->facts.data[i]);
-  for (int i = 0; i < p->kernels.len; i++) refuse_grid(c, p->kernels.data[i]);
-  for (int i = 0; i < p->kernels.len; i++) cg_refuse_maps(c, p->kernels.data[i]);
-  cg_line(c, "return nullptr;");
-  cg_close(c, "}");
-}
-
 /* ------------------------------------------------------------------ launches */
 
 static void kernel_argument(Cg *c, const Param *p, const Name *in_kernel) {
   DType t = p->kind == PARAM_TENSOR ? p->buf->dtype : p->var->type;
-  const char *n = name_of(c, p);
+  const char *n = cg_param_name(c, p);
   if (p->kind == PARAM_TENSOR)
     cg_text(c, "static_cast<%s%s *>(%s)", in_kernel->written ? "" : "const ", cg_type(t), n);
   else if (t == DT_F16 || t == DT_BF16)
@@ -350,7 +162,7 @@ static void kernel_arguments(Cg *c, const Kernel *k) {
 void cg_tensor_pointer(Cg *c, const Buffer *b) {
   for (int i = 0; i < c->p->params.len; i++) {
     if (c->p->params.data[i].buf != b) continue;
-    cg_text(c, "%s", name_of(c, &c->p->params.data[i]));
+    cg_text(c, "%s", cg_param_name(c, &c->p->params.data[i]));
     return;
   }
   for (int i = 0; i < c->p->workspaces.len; i++) {
@@ -393,6 +205,24 @@ static bool launch_condition(Cg *c, const Kernel *k, bool may_have_failed) {
   return true;
 }
 
+// Has the kernel before k run? One that waits late starts early only beside that: what is before
+// both is complete then.
+static void launched(Cg *c, const Kernel *k) {
+  int at = 0;
+  while (c->p->kernels.data[at] != k) at++;
+  const char *lead = "";
+  for (int i = 0; i < 3 && kernel_waits_late(k) && at > 0; i++) {
+    Expr *n = c->p->kernels.data[at - 1]->grid[i];
+    int64_t blocks;
+    if (ex_const(n, &blocks) && blocks > 0) continue;
+    cg_text(c, "%s", lead);
+    cg_expr(c, n, P_SHIFT);
+    cg_text(c, " > 0");
+    lead = " && ";
+  }
+  if (!*lead) cg_text(c, "1");
+}
+
 // How it is launched beside grid and block: in clusters, before the kernels ahead of it have ended.
 static void launch_attributes(Cg *c, const Kernel *k) {
   bool early = st_has_op(k->body, OP_GRID_WAIT), clustered = kernel_cluster(k) > 1;
@@ -403,12 +233,16 @@ static void launch_attributes(Cg *c, const Kernel *k) {
     cg_line(c, "attribute[%d].id = cudaLaunchAttributeClusterDimension;", i);
     for (int d = 0; d < 3; d++)
       cg_line(c, "attribute[%d].val.clusterDim.%c = %d;", i, "xyz"[d],
-              k->cluster[d] > 0 ? k->cluster[d] : 1);
+              k -> cluster[d] > 0 ? k -> cluster[d] : 1);
     i++;
   }
   if (early) {
     cg_line(c, "attribute[%d].id = cudaLaunchAttributeProgrammaticStreamSerialization;", i);
-    cg_line(c, "attribute[%d].val.programmaticStreamSerializationAllowed = 1;", i);
+    cg_begin(c);
+    cg_text(c, "attribute[%d].val.programmaticStreamSerializationAllowed = ", i);
+    launched(c, k);
+    cg_text(c, ";");
+    cg_end(c);
   }
   cg_line(c, "config.attrs = attribute;");
   cg_line(c, "config.numAttrs = %d;", n);
@@ -484,12 +318,12 @@ bool cg_is_zeroed(const CgOptions *o, const Param *p) {
 }
 
 static void zero(Cg *c, int i) {
-  const char *n = name_of(c, &c->p->params.data[i]);
+  const char *n = cg_param_name(c, &c->p->params.data[i]);
   int names = names_mark(c->names);
   cg_open(c, "if (error == cudaSuccess) {");
   cg_begin(c);
   cg_text(c, "const int64_t %s = ", names_declare(c->names, c->p->params.data + i, "bytes"));
-  cg_bytes(c, i);
+  cg_buffer_bytes(c, cg_shape(c, i));
   cg_text(c, ";");
   cg_end(c);
   const char *bytes = names_of(c->names, c->p->params.data + i)->text;
@@ -542,7 +376,7 @@ static void launcher(Cg *c) {
   cg_places(c, false);
   bool may_have_failed = p->kernels.len > 1; // an unnested launch is the only statement of its kind
   for (int i = 0; i < p->params.len; i++) {
-    if (!cg_is_zeroed(c->o, &p->params.data[i])) continue;
+    if (c->o->zero_kernels || !cg_is_zeroed(c->o, &p->params.data[i])) continue;
     zero(c, i);
     may_have_failed = true;
   }
@@ -582,7 +416,7 @@ static void check(Cg *c) {
 void cg_launcher(Cg *c) {
   cg_declare_params(c);
   int names = names_mark(c->names);
-  refuses(c);
+  cg_refuses(c);
   names_pop(c->names, names);
   launcher(c);
   if (c->o->api) return;

@@ -216,6 +216,7 @@ static void (*const emit[OP_COUNT])(Cg *c, const Stmt *s) = {
     [OP_CLUSTER_WAIT] = plain,
     [OP_CLUSTER_RANK] = result,
     [OP_GRID_WAIT] = plain,
+    [OP_GRID_TRIGGER] = plain,
     [OP_SETMAXNREG] = setmaxnreg,
     [OP_ELECT] = result,
     [OP_STMATRIX] = stmatrix,

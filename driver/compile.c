@@ -233,6 +233,16 @@ static void check_zero(const Job *j, const Options *o) {
   }
 }
 
+static const char *const *zero_names(const Job *j, const Options *o) {
+  const char **names = NEWN(j->arena, const char *, o->zero.len + 1);
+  for (int i = 0; i < o->zero.len; i++) names[i] = o->zero.data[i];
+  return names;
+}
+
+bool job_zeroes_itself(const Program *p, const Target *t) {
+  return t->bulk && !is_lowered(p);
+}
+
 bool job_lower(Job *j, const Options *o) {
   check_zero(j, o);
   PassCtx c = {.arena = j->arena,
@@ -246,6 +256,7 @@ bool job_lower(Job *j, const Options *o) {
                .time = o->time_passes};
   for (int i = 0; i < j->tile.len; i++) {
     Program *p = ir_clone(j->arena, j->tile.data[i]);
+    if (job_zeroes_itself(p, j->target)) passes_zero(j->arena, p, zero_names(j, o));
     if (!is_lowered(p) && !passes_run(p, &c)) return false;
     vec_push(j->arena, &j->thread, p);
   }
@@ -254,17 +265,17 @@ bool job_lower(Job *j, const Options *o) {
 
 CgOptions job_codegen(const Job *j, const Options *o, int program) {
   PassCtx flags = {.flags = o->flags};
-  const char **zero = NEWN(j->arena, const char *, o->zero.len + 1);
-  for (int i = 0; i < o->zero.len; i++) zero[i] = o->zero.data[i];
   bool list = j->targets != NULL;
-  return (CgOptions){.target = list ? j->of.data[program] : j->target,
+  const Target *target = list ? j->of.data[program] : j->target;
+  return (CgOptions){.target = target,
                      .targets = j->targets,
                      .api = list ? j->api.data[program] : NULL,
                      .source = j->tile.data[program],
                      .out_name = drv_cu_name(o),
                      .debug = o->debug,
                      .lines = o->lines ? !strcmp(o->lines, "tl") : o->debug,
-                     .zero = o->zero.len ? zero : NULL,
+                     .zero = o->zero.len ? zero_names(j, o) : NULL,
+                     .zero_kernels = job_zeroes_itself(j->tile.data[program], target),
                      .hash = j->hash.data[program],
                      .sources = j->sources,
                      .min_blocks = (int)pass_flag(&flags, NULL, "min-blocks", 0)};

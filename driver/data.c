@@ -224,11 +224,12 @@ static int fill_tensor(RunData *d, const Options *o, int i) {
   // Bytes of a timed product are to be as random as its speed is to be true; wider integers are
   // indices or lengths.
   bool bits = o->mode == MODE_BENCH && rt_type_bits(a->type) <= 8 && !rt_type_is_float(a->type);
-  RtFill how = p->role == ROLE_OUT     ? RT_POISON
-               : p->role == ROLE_INOUT ? RT_ZEROS
-               : o->integers           ? RT_INTEGERS
-               : bits                  ? RT_BITS
-                                       : RT_NORMAL;
+  bool zeroed = d->zeroed[i] && !p->buf->strides; // what lies between rows may stay as it is
+  RtFill how = p->role == ROLE_OUT || zeroed ? RT_POISON
+               : p->role == ROLE_INOUT       ? RT_ZEROS
+               : o->integers                 ? RT_INTEGERS
+               : bits                        ? RT_BITS
+                                             : RT_NORMAL;
   int64_t count = a->rank < 0 ? 0 : rt_count(a);
   if (p->buf->strides) count = span_elements(d, p->buf);
   rt_fill(a->data, a->type, count, how, o->seed, (uint64_t)i);
@@ -266,6 +267,9 @@ int data_make(RunData *d, const Program *p, const Options *o) {
   d->scalar_f = NEWN(o->arena, double, n + 1);
   d->array = NEWN(o->arena, RtArray, n + 1);
   d->bytes = NEWN(o->arena, size_t, n + 1);
+  d->zeroed = NEWN(o->arena, bool, n + 1);
+  for (int i = 0; i < n * o->zero.len; i++)
+    d->zeroed[i % n] |= !strcmp(p->params.data[i % n].name, o->zero.data[i / n]);
   int status = check_names(p, &o->in, "--in", false);
   if (!status) status = check_names(p, &o->out, "--out", false);
   if (!status) status = check_names(p, &o->expect, "--expect", true);
@@ -290,7 +294,8 @@ EmuArg *data_args(const RunData *d, Arena *a, bool bounds) {
     args[i].data = d->array[i].data;
     if (bounds && !data_is_output(p, i)) continue; // the oracle writes nothing else
     args[i].data = arena_alloc(a, d->bytes[i] + 16);
-    memcpy(args[i].data, d->array[i].data, d->bytes[i]);
+    if (d->zeroed[i] && (bounds || !d->zero_kernels)) memset(args[i].data, 0, d->bytes[i]);
+    else memcpy(args[i].data, d->array[i].data, d->bytes[i]);
     if (!data_is_output(p, i)) continue;
     size_t count = (size_t)span_elements(d, p->params.data[i].buf);
     args[i].written = arena_alloc(a, count + 1);

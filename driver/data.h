@@ -14,7 +14,9 @@ typedef struct {
   double *scalar_f;
   RtArray *array; // per parameter; data NULL for scalars
   size_t *bytes;
-  bool wgmma; // for EmuCall.wgmma, by whoever runs it on a GPU
+  bool *zeroed;      // per parameter: named by --zero; poison unless --in gives something
+  bool zero_kernels; // which the program's own kernels see to, else whoever runs it
+  bool wgmma;        // for EmuCall.wgmma, by whoever runs it on a GPU
 } RunData;
 
 // Value of an index expression over sizes and scalar parameters.
@@ -27,7 +29,7 @@ bool data_check(const RunData *d, const Program *lowered, Diags *diags);
 void *data_rows(const RunData *d, Arena *a, int i, const void *at);
 // A copy of the arrays' data, in the form the oracle and the emulator take. With `bounds`, for the
 // oracle, outputs of float type get a bound array, and inputs are the arrays themselves; `written`
-// arrays are made for outputs.
+// arrays are made for outputs. What --zero names is zero, but for a program that sees to it.
 EmuArg *data_args(const RunData *d, Arena *a, bool bounds);
 RtType data_type(DType t);
 bool data_is_output(const Program *p, int i);

@@ -110,6 +110,9 @@ EvOptions job_eval(const Job *j, const Options *o); // what the options say abou
 bool job_front(Job *j, const Options *o);
 // All passes over copies of the programs. False when errors were reported.
 bool job_lower(Job *j, const Options *o);
+// Does a program set the tensors of --zero to zero by kernels of its own? It does where kernels
+// start beside one another, else its launcher does.
+bool job_zeroes_itself(const Program *p, const Target *t);
 CgOptions job_codegen(const Job *j, const Options *o, int program);
 
 /* targets.c */

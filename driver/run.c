@@ -202,6 +202,7 @@ int drv_run(Job *j, const Options *o) {
   Run r = {.job = j, .options = o, .tell = {.json = o->json}};
   int status = data_make(&r.data, j->tile.data[0], o);
   if (status) return status;
+  r.data.zero_kernels = !oracle && job_zeroes_itself(j->tile.data[0], j->target);
   const Program *checked = oracle ? j->tile.data[0] : j->thread.data[0];
   if (!data_check(&r.data, checked, j->diags)) return EXIT_WRONG_PROGRAM;
   int schedules = o->emu_seeds.len ? o->emu_seeds.len : 1;

@@ -16,7 +16,8 @@ void warp_sm90(Emu *e, const Instr *in) {
   case OP_TMA_REDUCE: warp_tma(e, in); break;
   case OP_TMA_PREFETCH:
   case OP_WGMMA_KEEP:
-  case OP_GRID_WAIT: break; // kernels run one after the other
+  case OP_GRID_WAIT:
+  case OP_GRID_TRIGGER: break; // kernels run one after the other
   case OP_BULK_LOAD:
   case OP_BULK_STORE:
   case OP_BULK_REDUCE: warp_bulk(e, in); break;

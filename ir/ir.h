@@ -513,6 +513,20 @@ bool sym_identifier(const char *word); // letters, digits and _, no digit first
 int kernel_threads(const Kernel *k); // that a block is launched with
 int kernel_cluster(const Kernel *k); // blocks of a cluster
 
+/* grid.c: kernels that start before those ahead of them on the stream have ended */
+
+typedef struct Traffic Traffic; // the tensors and workspaces that a kernel reads and writes
+
+Traffic *traffic_new(Arena *a, const Kernel *k);
+// Does s itself, not what is nested in it, read what k writes, or write what k reads or writes?
+bool traffic_meets(const Traffic *t, Stmt *s);
+bool traffic_writes(const Traffic *t, const Buffer *b); // does k?
+bool traffic_meets_any(const Traffic *t, Stmt *s); // s, or what is nested in it
+// Does k start beside the program's kernel before it, and wait for that one only before what meets
+// it, and at its end? (A kernel's blocks let the next one start when they have waited, so that all
+// before those two is complete.)
+bool kernel_waits_late(const Kernel *k);
+
 Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables and buffers
 // A copy of one of its kernels, with fresh variables and buffers but those of the program.
 Kernel *ir_clone_kernel(Arena *a, const Program *p, const Kernel *k);

@@ -54,6 +54,10 @@ void check_name_expr(Verify *v, Expr *x);
 
 void check_tile_ops(Verify *v, Stmt *s);
 
+/* verify_grid.c */
+
+void check_grid_wait(Verify *v);
+
 /* verify_channels.c */
 
 void check_channels(Verify *v);
@@ -79,7 +83,6 @@ void verify_sm90_operands(Verify *v, Stmt *s);
 void check_launch(Verify *v);
 void check_maps(Verify *v);
 void check_barriers(Verify *v);
-void check_grid_wait(Verify *v);
 
 /* verify_wgmma.c */
 

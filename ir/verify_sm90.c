@@ -321,38 +321,3 @@ void check_barriers(Verify *v) {
     }
   }
 }
-
-/* grid_wait: once, by all threads, before anything touches a tensor */
-
-typedef struct {
-  Verify *v;
-  bool tensor;
-} Ahead;
-
-static void touch(void *ctx, const Access *x) {
-  Scope scope = x->region.buf->scope;
-  ((Ahead *)ctx)->tensor |= scope == SC_GLOBAL || scope == SC_MAP;
-}
-
-static void ahead(void *ctx, Stmt *s) {
-  Ahead *h = ctx;
-  if (s->kind != ST_OP || s->u.op.op != OP_TMA_PREFETCH) st_accesses(h->v->arena, s, touch, h);
-}
-
-void check_grid_wait(Verify *v) {
-  if (!st_has_op(v->kernel->body, OP_GRID_WAIT)) return;
-  StmtVec body = v->kernel->body->u.block;
-  Ahead before = {.v = v};
-  int i = 0;
-  for (; !st_has_op(body.data[i], OP_GRID_WAIT); i++) {
-    v->stmt = body.data[i];
-    st_walk(body.data[i], ahead, &before);
-  }
-  v->stmt = body.data[i];
-  if (before.tensor) verify_fail(v, "a tensor is touched before grid_wait");
-  if (v->stmt->kind != ST_OP)
-    verify_fail(v, "grid_wait is no statement of its own of %s", v->kernel->name);
-  while (++i < body.len)
-    if (st_has_op(body.data[i], OP_GRID_WAIT))
-      verify_fail(v, "grid_wait stands more than once in %s", v->kernel->name);
-}

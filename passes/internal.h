@@ -20,7 +20,7 @@ bool masks_split(PassCtx *c, Program *p, Kernel *k); // was something decided fo
 
 /* pdl.c */
 
-void pdl_kernel(Kernel *k, PassCtx *c); // programmatic dependent launch of a lowered kernel
+void pdl_kernels(Program *p, PassCtx *c); // programmatic dependent launch of lowered kernels
 
 /* keep.c */
 

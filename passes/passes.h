@@ -25,6 +25,9 @@ typedef struct {
 // After each pass the verifier runs; a
 // failure there dies.
 bool passes_run(Program *p, PassCtx *c);
+// Before the passes: kernels ahead of the program's that set the tensors of these names, of which
+// NULL is the last, to zero.
+void passes_zero(Arena *a, Program *p, const char *const *names);
 // The value of -fNAME, else of the kernel's hint, else `otherwise`; -fno-NAME is 0. k: NULL is
 // fine.
 int64_t pass_flag(const PassCtx *c, const Kernel *k, const char *name, int64_t otherwise);

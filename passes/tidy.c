@@ -21,9 +21,9 @@ void pass_tidy(Program *p, PassCtx *c) {
     slots_kernel(k, c);
     simplify_kernel(p, k, c);
     keep_operands(c, k);
-    pdl_kernel(k, c);
     int64_t blocks = pass_flag(c, k, "min-blocks", 0);
     if (!k->min_blocks && blocks <= HINT_MOST) k->min_blocks = (int)blocks;
     if (!k->min_blocks && is_tight(k, c->target)) k->min_blocks = 1;
   }
+  pdl_kernels(p, c);
 }

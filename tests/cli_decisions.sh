@@ -191,6 +191,22 @@ case_pdl() { # kernels wait for those before them on the stream, behind what set
   same "$(waits samples/gemm_nt.tl -fno-pdl)" 0
   same "$("$TLC" samples/softmax.tl -o - | grep -c grid_wait)" 0 # sm_80
 }
+case_pdl_beside() { # a producer that has nothing to do with the kernel before it does not wait for that
+  local case=tests/cases/kernels_beside.tl form=bench/gemm_forms.tl split=trans_B=True,split_k=3,out_dtype=float32
+  said() { "$TLC" --arch=sm_90a "$@" -o "$D/x.cu" && grep -oE 'tlc_grid_(wait|trigger)\(\);' "$D/x.cu" | xargs; }
+  same "$(said $case)" 'tlc_grid_wait(); tlc_grid_trigger(); tlc_grid_wait(); tlc_grid_wait();'
+  grep -B 1 'tlc_grid_wait' "$D/x.cu" | grep -q bar_sync || fail "it does not wait right before it adds"
+  same "$(grep -c 'SerializationAllowed = 1' "$D/x.cu")" 2
+  says $case 'starts beside the kernel before it'
+  same "$(said $case -p form=1)" 'tlc_grid_wait(); tlc_grid_wait();'
+  same "$(said $case -fno-warp-specialize)" 'tlc_grid_wait(); tlc_grid_wait();'
+  same "$(said $case -fno-pdl)" ''
+  same "$(said $form --zero C -p $split)" 'tlc_grid_wait(); tlc_grid_trigger(); tlc_grid_wait(); tlc_grid_wait();'
+  grep -q cudaMemset "$D/x.cu" && fail "a memset beside the kernel"
+  "$TLC" --arch=sm_80,sm_90a $form --zero C -p $split -o "$D/x.cu" && same "$(grep -c cudaMemsetAsync "$D/x.cu")" 1
+  sed 's/N=264/N=T.dynamic("N")/' $case > "$D/n.tl"
+  said "$D/n.tl" > "$D/log" && grep -q 'SerializationAllowed = .*N.* > 0;' "$D/x.cu" || fail "beside no kernel"
+}
 case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a copy is one's own to say
   maps() {
     "$TLC" --arch=sm_90a samples/gemm_nt.tl -o "$D/x.cu" "$@" && grep -oE "$wanted" "$D/x.cu" | sort | uniq -c | xargs

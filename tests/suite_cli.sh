@@ -348,6 +348,11 @@ case_flags() {
 }
 case_zero() {
   "$TLC" samples/splitk.tl --zero C -o "$D/x.cu" && grep -q cudaMemsetAsync "$D/x.cu" || fail "--zero"
+  "$TLC" samples/splitk.tl --arch sm_90a --zero C -o "$D/x.cu" && grep -q memset "$D/x.cu" && fail "--zero by memset"
+  for a in sm_80 sm_90a; do
+    "$TLC" samples/splitk.tl --arch $a --zero C --manifest "$D/x.json" -o "$D/x.cu" || fail "--manifest"
+    grep -q '"zeroed": true' "$D/x.json" || fail "zeroed is not in the manifest"
+  done
   "$TLC" samples/splitk.tl --zero A -o "$D/x.cu" > /dev/null 2>&1; same $? 2
 }
 case_line_marks() {

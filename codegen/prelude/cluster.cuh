@@ -7,6 +7,12 @@ static __device__ __forceinline__ void tlc_grid_wait() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
+// Lets the kernel behind this one on its stream start, once all blocks say so or have ended.
+// @helper grid_trigger device
+static __device__ __forceinline__ void tlc_grid_trigger() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 // @helper cluster_arrive device
 static __device__ __forceinline__ void tlc_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -161,8 +161,10 @@ static const struct {
     {"sync_warp()", "r[0] = Am[0, 0]", "read like data"},
     {"sync_warp()", "Am[0, 0] = r[0]", "written like data"},
     {"sync_warp()", "atomic(dst=Cm[0, 0], value=float16(1.0), fn=0)", "used like data"},
-    {"map Am", "global V : float16 [M * 128] of A\n  map Vm : float16 [M, 128] of V box [64, 64]\n"
-               "  map Am", "of no tensor"},
+    {"map Am",
+     "global V : float16 [M * 128] of A\n  map Vm : float16 [M, 128] of V box [64, 64]\n"
+     "  map Am",
+     "of no tensor"},
     // barriers
     {"sync_warp()", "bar[0] = uint64(0)", "written like data"},
     {"sync_warp()", "if bar[0] == uint64(0) { sync_warp() }", "read like data"},
@@ -189,6 +191,74 @@ START_TEST(refusals) {
 }
 END_TEST
 
+// The second kernel starts beside the first, which writes C and reads D.
+static const char beside[] = "program beside\n"
+                             "param A : tensor float32 [64] role in\n"
+                             "param C : tensor float32 [64] role inout\n"
+                             "param D : tensor float32 [64] role inout\n"
+                             "kernel first {\n"
+                             "  level thread\n"
+                             "  grid [1, 1, 1]\n"
+                             "  threads 64\n"
+                             "  block [_, _, _]\n"
+                             "  thread tx\n"
+                             "  body {\n"
+                             "    grid_wait()\n"
+                             "    grid_trigger()\n"
+                             "    C[tx] = D[tx]\n"
+                             "  }\n"
+                             "}\n"
+                             "kernel second {\n"
+                             "  level thread\n"
+                             "  grid [1, 1, 1]\n"
+                             "  threads 64\n"
+                             "  block [_, _, _]\n"
+                             "  thread tx\n"
+                             "  local r : float32 [1]\n"
+                             "  body {\n"
+                             "    r[0] = A[tx]\n"
+                             "    for i in 0 +: 2 {\n"
+                             "      if tx < 32 { grid_wait() } else { grid_wait() sync_warp() }\n"
+                             "      C[tx] = r[0]\n"
+                             "    }\n"
+                             "    grid_wait()\n"
+                             "    D[tx] = A[tx]\n"
+                             "    grid_wait()\n"
+                             "  }\n"
+                             "}\n";
+
+START_TEST(kernels_beside) {
+  static const char touched[] = "to do with is touched before grid_wait";
+  static const struct {
+    const char *from;
+    int nth;
+    const char *to, *why; // NULL: nothing is wrong
+  } texts[] = {
+      {"sync_warp()", 0, "", NULL},
+      {"{ grid_wait() sync_warp() }", 0, "{ sync_warp() }", touched}, // some threads only
+      {" else { grid_wait() sync_warp() }", 0, "", touched},
+      {"r[0] = A[tx]", 0, "r[0] = C[tx]", touched}, // read after write
+      {"r[0] = A[tx]", 0, "r[0] = D[tx]", NULL},    // read after read
+      {"r[0] = A[tx]", 0, "C[tx] = r[0]", touched}, // write after write
+      {"r[0] = A[tx]", 0, "D[tx] = r[0]", touched}, // write after read
+      {"r[0] = A[tx]", 0, "if C[tx] < r[0] { sync_warp() }", touched},
+      {"    grid_wait()\n    D", 0, "    D", touched}, // the loop may take no turn
+      {"A[tx]\n    grid_wait()", 0, "A[tx]", "touched before grid_wait"}, // no longer at the end
+      {"    grid_wait()\n    grid_trigger()", 0, "    grid_trigger()\n    grid_wait()",
+       "grid_trigger stands before grid_wait"},
+      {"    grid_wait()\n    grid_trigger()", 0, "    grid_trigger()",
+       "grid_trigger stands before grid_wait"},
+  };
+  for (size_t i = 0; i < LEN(texts); i++) {
+    text_begin();
+    const char *said = text_judged(text_with(beside, texts[i].from, texts[i].nth, texts[i].to));
+    ck_assert_msg(texts[i].why ? strstr(said, texts[i].why) != NULL : !*said,
+                  "'%s' -> '%s': expected '%s', said '%s'", texts[i].from, texts[i].to,
+                  texts[i].why ? texts[i].why : "", said);
+  }
+}
+END_TEST
+
 START_TEST(malformed_maps) {
   static const char *const texts[][2] = {
       {"box [64, 64] swizzle 128 l2", "box [64] swizzle 128 l2"},
@@ -209,6 +279,7 @@ START_TEST(malformed_maps) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {text_round_trip, roles_through_maps, targets, refusals, malformed_maps};
+  const TTest *tests[] = {text_round_trip, roles_through_maps, targets,
+                          refusals,        kernels_beside,     malformed_maps};
   return run_suite("sm90_ir", tests, LEN(tests));
 }
