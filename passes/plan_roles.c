@@ -112,18 +112,6 @@ static void keep_others_in_order(Roles *r, Stmt *loop, PlanLoop *plan) {
   r->loops++;
 }
 
-static void note_jump(void *ctx, Stmt *s) {
-  if (s->kind == ST_OP && (s->u.op.op == OP_BREAK || s->u.op.op == OP_CONTINUE))
-    *(bool *)ctx = true;
-}
-
-// A loop that ends early on what the consumers know: the producer would go on alone.
-static bool jumps(Stmt *loop) {
-  bool found = false;
-  st_walk(loop->u.loop.body, note_jump, &found);
-  return found;
-}
-
 // A gather that runs ahead does so by the consumers' cp.async, and the other tiles with it.
 static bool gathers(const Roles *r, Stmt *loop) {
   Expr *cond;
@@ -133,24 +121,32 @@ static bool gathers(const Roles *r, Stmt *loop) {
   return false;
 }
 
-// Loops with copies for the producer; the path to each must be one it can follow.
-static void find_loops(Roles *r, Stmt *s, bool follows) {
+// What keeps a producer from repeating the loop's control; NULL: nothing.
+static const char *control_why(const Roles *r, const Stmt *loop) {
+  if (loop->u.loop.cond) return "a loop ends on what the consumers compute";
+  bool bounds = loop->u.loop.nvars == 1 && repeatable(r, loop->u.loop.min[0]) &&
+                repeatable(r, loop->u.loop.extent[0]);
+  return bounds ? NULL : "the consumers compute a loop's bounds";
+}
+
+// Loops with copies for the producer; `why` says why it cannot follow the path to them.
+static void find_loops(Roles *r, Stmt *s, const char *why) {
   if (!s) return;
   if (s->kind == ST_BLOCK)
-    for (int i = 0; i < s->u.block.len; i++) find_loops(r, s->u.block.data[i], follows);
+    for (int i = 0; i < s->u.block.len; i++) find_loops(r, s->u.block.data[i], why);
   if (s->kind == ST_IF) {
-    bool can = follows && repeatable(r, s->u.branch.cond);
-    find_loops(r, s->u.branch.yes, can);
-    find_loops(r, s->u.branch.no, can);
+    if (!why && !repeatable(r, s->u.branch.cond)) why = "the consumers compute a condition around";
+    find_loops(r, s->u.branch.yes, why);
+    find_loops(r, s->u.branch.no, why);
   }
   if (s->kind != ST_FOR || s->u.loop.loop == LOOP_PARALLEL) return;
-  bool can = follows && s->u.loop.nvars == 1 && !jumps(s) && repeatable(r, s->u.loop.min[0]) &&
-             repeatable(r, s->u.loop.extent[0]);
+  if (!why) why = control_why(r, s);
   PlanLoop *plan = plan_loop(r->c->plan, s);
-  if (can && s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0 && !gathers(r, s))
-    plan_channels(r, s, plan);
+  bool tiles = s->u.loop.loop == LOOP_PIPELINED && plan && plan->stages > 0;
+  if (tiles && why) diag_remark(r->c->diags, s->span, "roles", "no producer: %s", why);
+  if (tiles && !why && !gathers(r, s)) plan_channels(r, s, plan);
   if (plan && plan->channels) keep_others_in_order(r, s, plan);
-  else find_loops(r, s->u.loop.body, can);
+  else find_loops(r, s->u.loop.body, why);
 }
 
 /* products that overlap those of the iteration before */
@@ -456,7 +452,7 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
                 op_info(own->u.op.op)->name);
     return;
   }
-  find_loops(&r, k->body, true);
+  find_loops(&r, k->body, NULL);
   if (!r.loops) return;
   plan_slabs(c, k);
   st_walk(k->body, plan_ahead, &r);
