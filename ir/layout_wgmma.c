@@ -4,7 +4,7 @@
 #include "ir/internal.h"
 
 // Bits of K a step; a core matrix is 8 rows of 16 bytes.
-enum { STEP_BITS = 256, ROWS = 8, CHUNK = 16, MAX_N = 256 };
+enum { STEP_BITS = 256, ROWS = 8, CHUNK = 16, MAX_N = 256, LEADS = 16 };
 
 /* ------------------------------------------------------------------ registers */
 
@@ -65,38 +65,53 @@ Layout *layout_wgmma_loaded(Arena *a, int m, int k, int groups) {
   return l;
 }
 
-// Bit of the shared tile where what `thread` holds in register `reg` of `frag` lies.
-static int64_t lies_at(const Layout *tile, const Layout *frag, int64_t thread, int64_t reg,
-                       int64_t k, int64_t mn) {
-  int64_t coord[2], at[16] = {0}, t, where;
-  if (!layout_coord(frag, thread, reg, coord)) die("wgmma: a register without an element");
-  at[tile->ndims - 2] = k + coord[0];
-  at[tile->ndims - 1] = mn + coord[1];
-  layout_at(tile, at, &t, &where);
+typedef int64_t Coord[2];
+
+typedef struct {
+  const Layout *tile;
+  Coord start;         // of the operand in the tile
+  Coord *thread, *reg; // what either adds
+} Loads;
+
+static Loads loads_of(Arena *a, const Layout *tile, const Layout *frag, int64_t k, int64_t mn) {
+  int regs = (int)layout_regs(frag);
+  Loads x = {tile, {k, mn}, NEWN(a, Coord, frag->threads), NEWN(a, Coord, regs)};
+  for (int t = 0; t < frag->threads; t++) layout_coord(frag, t, 0, x.thread[t]);
+  for (int r = 0; r < regs; r++) layout_coord(frag, 0, r, x.reg[r]);
+  return x;
+}
+
+// Bit of the shared tile where what `thread` holds in register `reg` lies.
+static int64_t lies_at(const Loads *x, int thread, int reg) {
+  int64_t at[LEADS] = {0}, t, where, *c = at + x->tile->ndims - 2;
+  for (int d = 0; d < 2; d++) c[d] = x->start[d] + x->thread[thread][d] + x->reg[reg][d];
+  layout_at(x->tile, at, &t, &where);
   return where;
 }
 
 bool layout_wgmma_loads(Arena *a, const Layout *tile, int64_t k, int64_t mn, int K, int M,
                         int groups, WgmmaLoads *loads) {
-  const Layout *frag = layout_wgmma_loaded(a, M, K, groups);
   int blocks = M / 64 / groups, steps = K / 8;
-  if (tile->bits != 32 || tile->ndims < 2 || tile->ndims > 16) return false;
+  if (tile->bits != 32 || tile->ndims < 2 || tile->ndims > LEADS) return false;
   if (k < 0 || mn < 0 || k + K > tile->shape[tile->ndims - 2] ||
       mn + M > tile->shape[tile->ndims - 1])
     return false;
-  int64_t first = lies_at(tile, frag, 0, 0, k, mn);
+  Loads x = loads_of(a, tile, layout_wgmma_loaded(a, M, K, groups), k, mn);
+  int64_t first = lies_at(&x, 0, 0);
   *loads = (WgmmaLoads){
-      groups > 1 ? lies_at(tile, frag, 128, 0, k, mn) - first : 0,
-      blocks > 1 ? lies_at(tile, frag, 0, (int64_t)steps * 4, k, mn) - first : 0,
-      steps > 1 ? lies_at(tile, frag, 0, 4, k, mn) - first : 0,
+      groups > 1 ? lies_at(&x, 128, 0) - first : 0,
+      blocks > 1 ? lies_at(&x, 0, steps * 4) - first : 0,
+      steps > 1 ? lies_at(&x, 0, 4) - first : 0,
   };
-  for (int t = 0; t < 128 * groups; t++)
+  for (int t = 0; t < 128 * groups; t++) {
+    int64_t low = lies_at(&x, t % 128, 0), high = lies_at(&x, t % 128, 2);
     for (int r = 0; r < blocks * steps * 4; r += 2) {
-      int64_t want = lies_at(tile, frag, t % 128, r % 4, k, mn) + t / 128 * loads->group +
-                     r / 4 / steps * loads->block + r / 4 % steps * loads->step;
-      int64_t at = lies_at(tile, frag, t, r, k, mn);
-      if (at != want || at % 64 || lies_at(tile, frag, t, r + 1, k, mn) != at + 32) return false;
+      int64_t want = (r % 4 ? high : low) + t / 128 * loads->group + r / 4 / steps * loads->block +
+                     r / 4 % steps * loads->step;
+      int64_t at = lies_at(&x, t, r);
+      if (at != want || at % 64 || lies_at(&x, t, r + 1) != at + 32) return false;
     }
+  }
   loads->group /= 32, loads->block /= 32, loads->step /= 32;
   return true;
 }
