@@ -27,11 +27,23 @@ static bool is_json_number(const char *s) {
   return !*p;
 }
 
-void drv_json_value(const char *s, Buf *b) {
+static void put_value(const char *s, Buf *b) {
   if (is_json_number(s)) buf_puts(b, s);
   else if (!strcmp(s, "True") || !strcmp(s, "False")) buf_puts(b, *s == 'T' ? "true" : "false");
   else if (!strcmp(s, "None")) buf_puts(b, "null");
   else rt_json_string(b, s);
+}
+
+void drv_json_bindings(const EvBinding *list, int n, bool text, Buf *b) {
+  buf_putc(b, '{');
+  for (int i = 0; i < n; i++) {
+    if (i) buf_puts(b, ", ");
+    rt_json_string(b, list[i].name);
+    buf_puts(b, ": ");
+    if (text) rt_json_string(b, list[i].value);
+    else put_value(list[i].value, b);
+  }
+  buf_putc(b, '}');
 }
 
 static void print_json(const EvResult *r, Buf *b) {
@@ -48,14 +60,8 @@ static void print_json(const EvResult *r, Buf *b) {
     buf_puts(b, ", \"configs\": [");
     for (int k = 0; k < e->configs.len; k++) {
       const EvConfig *c = &e->configs.data[k];
-      buf_puts(b, k ? ",\n  {" : "\n  {");
-      for (int j = 0; j < c->bindings.len; j++) {
-        if (j) buf_puts(b, ", ");
-        rt_json_string(b, c->bindings.data[j].name);
-        buf_puts(b, ": ");
-        drv_json_value(c->bindings.data[j].value, b);
-      }
-      buf_puts(b, "}");
+      buf_puts(b, k ? ",\n  " : "\n  ");
+      drv_json_bindings(c->bindings.data, c->bindings.len, false, b);
     }
     buf_puts(b, "]}");
   }

@@ -148,7 +148,8 @@ int drv_emit(Job *j, const Options *o); // writes what --emit asks for; an exit 
 /* configs.c, survey.c */
 
 int drv_configs(Job *j, const Options *o);  // --list-configs
-void drv_json_value(const char *s, Buf *b); // a value as -p takes it, as JSON
+// Names and values as an object. text: values as -p takes them, as strings; else what they are.
+void drv_json_bindings(const EvBinding *list, int n, bool text, Buf *b);
 // Says of all entries that none has a configuration: that no space is declared, or an empty one.
 void drv_no_space(Job *j, const EvResult *r);
 int drv_survey(const Options *o); // --survey: the input is a folder

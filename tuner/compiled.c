@@ -64,7 +64,10 @@ void tn_record_put(const TnCandidate *c, Buf *out) {
   r.bound = put_text(&texts, c->model.bound);
   r.count = (uint32_t)c->nnumbers;
   r.numbers = (uint32_t)texts.len;
-  for (int i = 0; i < c->nnumbers; i++) put_number(&texts, (uint64_t)c->numbers[i]);
+  for (int i = 0; i < c->nnumbers; i++) {
+    put_number(&texts, (uint64_t)c->numbers[i].value);
+    buf_putc(&texts, (char)c->numbers[i].exact);
+  }
   r.numbers = (uint32_t)texts.len - r.numbers;
   buf_add(out, (const char *)&r, sizeof r);
   buf_add(out, buf_str(&texts), texts.len);
@@ -98,9 +101,12 @@ bool tn_record_take(Arena *a, const char *data, size_t n, TnCandidate *c) {
   c->code = take_text(a, &texts, r.code);
   c->symbol = take_text(a, &texts, r.symbol);
   c->model.bound = take_text(a, &texts, r.bound);
-  c->numbers = NEWN(a, int64_t, r.count + 1);
+  c->numbers = NEWN(a, TnNumber, r.count + 1);
   c->nnumbers = (int)r.count;
-  for (int i = 0; i < c->nnumbers; i++) c->numbers[i] = (int64_t)take_number(&texts, data + n);
+  for (int i = 0; i < c->nnumbers; i++) {
+    c->numbers[i].value = (int64_t)take_number(&texts, data + n);
+    c->numbers[i].exact = texts < data + n && *texts++;
+  }
   return true;
 }
 

@@ -80,14 +80,8 @@ void tn_table(const TnSpace *s, int most, FILE *to) {
 }
 
 static void json_bindings(Buf *b, const char *name, const TnBindings *list) {
-  buf_printf(b, "\"%s\": {", name);
-  for (int i = 0; i < list->len; i++) {
-    buf_puts(b, i ? ", " : "");
-    rt_json_string(b, list->data[i].name);
-    buf_puts(b, ": ");
-    rt_json_string(b, list->data[i].value);
-  }
-  buf_putc(b, '}');
+  buf_printf(b, "\"%s\": ", name);
+  drv_json_bindings(list->data, list->len, true, b);
 }
 
 static void json_candidate(Buf *b, const TnCandidate *c) {

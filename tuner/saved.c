@@ -156,14 +156,7 @@ void tn_check_outputs(const Options *o) {
 /* ------------------------------------------------------------------ what is added */
 
 static void put_bindings(Buf *b, const TnBindings *list) {
-  buf_putc(b, '{');
-  for (int i = 0; i < list->len; i++) {
-    if (i) buf_puts(b, ", ");
-    rt_json_string(b, list->data[i].name);
-    buf_puts(b, ": ");
-    drv_json_value(list->data[i].value, b);
-  }
-  buf_putc(b, '}');
+  drv_json_bindings(list->data, list->len, false, b);
 }
 
 // What the winner was tuned for: the kernel's parameters but the tuned ones, by -p or by default.

@@ -16,11 +16,11 @@ void tn_note_numbers(Arena *a, TnCandidate *c) {
   Buf rest = {0};
   TnKey k;
   cg_numbers(a, code, c->symbol, &n);
-  c->numbers = NEWN(a, int64_t, n.list.len + 1);
+  c->numbers = NEWN(a, TnNumber, n.list.len + 1);
   c->nnumbers = n.list.len;
   for (int i = 0; i < n.list.len; i++) {
     const CgNumber *x = &n.list.data[i];
-    c->numbers[i] = 2 * x->value + x->exact;
+    c->numbers[i] = (TnNumber){x->value, x->exact};
     buf_add(&rest, from, (size_t)(code + x->at - from));
     buf_puts(&rest, x->kernel < 0 ? "#host" : "#");
     from = code + x->at + x->len;
@@ -45,11 +45,11 @@ static void find_slots(Arena *a, const Group *g, TnShared *s) {
     bool varies = false;
     s->slot[i] = -1;
     for (int m = 1; m < g->len; m++)
-      varies |= g->data[m]->numbers[i] / 2 != g->data[0]->numbers[i] / 2;
+      varies |= g->data[m]->numbers[i].value != g->data[0]->numbers[i].value;
     for (int k = 0; k < i && varies && s->slot[i] < 0; k++) {
       bool together = s->slot[k] >= 0;
       for (int m = 0; m < g->len; m++)
-        together = together && g->data[m]->numbers[i] / 2 == g->data[m]->numbers[k] / 2;
+        together = together && g->data[m]->numbers[i].value == g->data[m]->numbers[k].value;
       if (together) s->slot[i] = s->slot[k];
     }
     if (varies && s->slot[i] < 0) s->slot[i] = s->slots++;
@@ -63,7 +63,7 @@ static TnHash hash_of(const TnCandidate *c, const TnShared *s) {
   tn_key_text(&k, "shared", form);
   tn_key_add(&k, "rest", c->rest, sizeof c->rest);
   for (int i = 0; i < c->nnumbers; i++) {
-    int64_t value = c->numbers[i] / 2;
+    int64_t value = c->numbers[i].value;
     if (s->slot[i] < 0) tn_key_add(&k, "number", &value, sizeof value);
     else tn_key_add(&k, "argument", &s->slot[i], sizeof s->slot[i]);
   }
@@ -80,7 +80,7 @@ static bool share(Arena *a, const Group *g) {
   for (int i = 0; i < g->len; i++) {
     TnCandidate *c = g->data[i];
     c->shared = s;
-    for (int k = 0; k < c->nnumbers; k++) c->rough |= s->slot[k] >= 0 && !(c->numbers[k] & 1);
+    for (int k = 0; k < c->nnumbers; k++) c->rough |= s->slot[k] >= 0 && !c->numbers[k].exact;
   }
   return true;
 }
@@ -151,6 +151,6 @@ void tn_put_arguments(const TnCandidate *c, Buf *out) {
   for (int s = 0; s < c->shared->slots; s++) {
     int i = 0;
     while (c->shared->slot[i] != s) i++;
-    buf_printf(out, "%s%lld", s ? "," : "", (long long)(c->numbers[i] / 2));
+    buf_printf(out, "%s%lld", s ? "," : "", (long long)c->numbers[i].value);
   }
 }

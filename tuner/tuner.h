@@ -75,6 +75,12 @@ typedef struct {
   const char *bound; // the part that decides: "tensor", "smem", "l2", "hbm", "issue", "latency"
 } TnModel;
 
+// A number of a text that can be an argument. exact: the machine code is then the same.
+typedef struct {
+  int64_t value;
+  bool exact;
+} TnNumber;
+
 typedef struct {
   int id;              // position in the space, from 0
   TnBindings bindings; // the tuned parameters, without locked ones
@@ -88,7 +94,7 @@ typedef struct {
   const char *symbol; // C symbol of the launcher
   uint8_t sha[32];    // SHA-256 of the code: of the text without what names file and parameters
   uint8_t rest[32];   // SHA-256 of the code without the numbers that a build may take as arguments
-  int64_t *numbers;   // these: twice the value, and 1 where the machine code is the same
+  TnNumber *numbers;  // these
   int nnumbers;
   struct TnShared *shared; // its build for several sizes; NULL: it has none
   bool rough;              // its own machine code is another than that one's
