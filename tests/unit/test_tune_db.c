@@ -1,6 +1,7 @@
 // tuner/db: keys, several processes at once, kills, damage, limits, folders that cannot be written.
 // SPDX-License-Identifier: MIT
 #include "tuner/db.h"
+#include "tuner/internal.h"
 #include "suite.h"
 
 #include <check.h>
@@ -62,6 +63,29 @@ static void put(TnDb *d, int i, const char *value) {
 }
 
 // sha256sum of the bytes that the comment in db.h says: 01 00.. 'a' 02 00.. "xy"
+// What the compiler said of a candidate comes back as it was, numbers of any size among it.
+START_TEST(records) {
+  Arena *a = arena_new();
+  TnNumber numbers[] = {{0, false}, {INT64_MAX, true}, {((int64_t)1 << 62) + 1, false}, {-3, true}};
+  TnCandidate c = {.state = TN_QUEUED, .symbol = "f", .stages = 3, .numbers = numbers};
+  TnCandidate back = {0};
+  Buf b = {0};
+  c.nnumbers = LEN(numbers);
+  tn_record_put(&c, &b);
+  ck_assert(tn_record_take(a, b.data, b.len, &back));
+  ck_assert_int_eq(back.nnumbers, c.nnumbers);
+  for (int i = 0; i < c.nnumbers; i++) {
+    ck_assert_int_eq(back.numbers[i].value, numbers[i].value);
+    ck_assert_int_eq(back.numbers[i].exact, numbers[i].exact);
+  }
+  ck_assert_str_eq(back.symbol, "f");
+  ck_assert_int_eq(back.stages, 3);
+  ck_assert(!tn_record_take(a, b.data, b.len - 1, &back));
+  buf_free(&b);
+  arena_free(a);
+}
+END_TEST
+
 START_TEST(keys) {
   TnKey k;
   char text[65];
@@ -219,6 +243,7 @@ int main(void) {
   TCase *t = tcase_create("tune_db");
   tcase_set_timeout(t, 120);
   tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, records);
   tcase_add_test(t, keys);
   tcase_add_test(t, round_trip);
   tcase_add_test(t, damaged);
