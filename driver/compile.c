@@ -251,6 +251,8 @@ bool job_lower(Job *j, const Options *o) {
                .flags = o->flags,
                .debug = o->debug,
                .wants_registers = o->mode == MODE_TUNE,
+               .wanted = j->wanted,
+               .wanted_ctx = j->wanted_ctx,
                .dump = o->dump,
                .dump_to = stderr,
                .time = o->time_passes};

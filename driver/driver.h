@@ -99,6 +99,8 @@ typedef struct Job {
   // Of a list of targets, for each program; both empty where there is one target.
   VEC(const Target *) of;
   VEC(const char *) api; // symbol of the launcher that chooses
+  bool (*wanted)(void *ctx, const Program *p); // as PassCtx.wanted
+  void *wanted_ctx;
 } Job;
 
 // Opens the input and registers it. False with errno set.

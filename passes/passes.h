@@ -16,12 +16,15 @@ typedef struct {
   FILE *dump_to;
   bool time;              // --time-passes: to dump_to
   bool wants_registers;   // what cannot stay in registers is not worth the other passes
+  // Asked once, of the program behind the vector pass: are the others worth it? NULL: they are.
+  bool (*wanted)(void *ctx, const Program *p);
+  void *wanted_ctx;
   const char *stop_after; // for tests: run only up to this pass; NULL runs all
   struct Plan *plan;      // made by the plan pass (passes/plan.h); NULL before
   struct Thrift *thrift;  // what kernels give up to fit (passes/internal.h); NULL before
 } PassCtx;
 
-// Runs the pipeline in place. False when errors, or what wants_registers is about, were reported.
+// Runs the pipeline in place. False when errors were reported, or the result is not wanted.
 // After each pass the verifier runs; a
 // failure there dies.
 bool passes_run(Program *p, PassCtx *c);

@@ -102,6 +102,14 @@ static bool goes_on(const PassCtx *c) {
   return true;
 }
 
+// Behind the vector pass a program no longer depends on how its loops were written.
+static bool is_wanted(const Program *p, PassCtx *c, const Pass *pass) {
+  if (!c->wanted || strcmp(pass->name, "vector")) return true;
+  bool wanted = c->wanted(c->wanted_ctx, p);
+  c->wanted = NULL;
+  return wanted;
+}
+
 static bool run_once(Program *p, PassCtx *c) {
   const char *start = start_state(p), *have = start;
   Buf last = {0};
@@ -119,6 +127,7 @@ static bool run_once(Program *p, PassCtx *c) {
     ok = goes_on(c);
     if (ok) verify_after(p, pass);
     if (ok && c->dump) dump_after(p, c, pass, &last);
+    if (ok) ok = is_wanted(p, c, pass);
     if (c->stop_after && !strcmp(c->stop_after, pass->name)) break;
   }
   buf_free(&last);

@@ -74,7 +74,7 @@ static void look(void *ctx, Stmt *s) {
 }
 
 static void note_shape(const Job *j, TnCandidate *c) {
-  c->threads = c->stages = 0;
+  c->threads = 0;
   c->smem = 0;
   tn_note_gemm(j, c);
   for (int i = 0; i < j->thread.len; i++) {
@@ -84,9 +84,29 @@ static void note_shape(const Job *j, TnCandidate *c) {
       if (kernel_threads(kernel) > c->threads) c->threads = kernel_threads(kernel);
       if (kernel->smem_bytes > c->smem) c->smem = kernel->smem_bytes;
     }
+  }
+}
+
+static void note_stages(const Job *j, TnCandidate *c) {
+  c->stages = 0;
+  for (int i = 0; i < j->tile.len; i++)
     for (int k = 0; k < j->tile.data[i]->kernels.len; k++)
       st_walk(j->tile.data[i]->kernels.data[k]->body, look, c);
-  }
+}
+
+// Of a candidate in the midst of its passes: is it the first of its kind?
+typedef struct {
+  TnTwins *twins;
+  TnCandidate *c;
+} Wanted;
+
+static bool is_first(void *ctx, const Program *p) {
+  const Wanted *w = ctx;
+  int first = tn_twin(w->twins, p, w->c);
+  if (first == w->c->id) return true;
+  w->c->state = TN_DUPLICATE;
+  w->c->same_as = first;
+  return false;
 }
 
 bool tn_front(Arena *a, const TnSpace *s, TnCandidate *c, Job *j, Options *o) {
@@ -116,7 +136,14 @@ bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c) {
 bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, Job *j) {
   Options *o = NEW(a, Options);
   if (!tn_front(a, s, c, j, o)) return false;
+  note_stages(j, c);
+  Wanted wanted = {s->twins, c};
+  if (s->twins && j->tile.len == 1) {
+    j->wanted = is_first;
+    j->wanted_ctx = &wanted;
+  }
   bool ok = job_lower(j, o);
+  if (!ok && c->state == TN_DUPLICATE) return false;
   const char *why = hopeless(j);
   if (why) return refuse(a, c, diag_code(DIAG_REGISTERS), why);
   if (!ok) return refuse_by(a, c, j);

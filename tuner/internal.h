@@ -44,6 +44,15 @@ bool tn_quick(Arena *a, const TnSpace *s, TnCandidate *c); // the estimate alone
 // Fills `text` where it is not there. False, and why: the program has changed meanwhile.
 bool tn_need_text(const TnSpace *s, TnCandidate *c, Buf *why);
 
+/* twins.c: candidates that become the same code */
+
+typedef struct TnTwins TnTwins;
+
+TnTwins *tn_twins_new(int candidates); // NULL: there is no memory for it
+void tn_twins_free(TnTwins *t);        // NULL is fine
+// The candidate that came first with this program, which may be c itself; of the same space.
+int tn_twin(TnTwins *t, const Program *p, const TnCandidate *c);
+
 /* compiled.c: what the compiler said of candidates, kept in the database by all that decides */
 
 // Of a candidate what the compiler and the model said, without its text. False: n is not its size.

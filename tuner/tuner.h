@@ -136,6 +136,7 @@ typedef struct {
   const char *source;          // text of the program instead of the options' file; NULL: that
   bool quick;                  // candidates get an estimate from their tiles alone, and no text
   double seconds;              // that its preparation took
+  struct TnTwins *twins;       // while they are compiled; NULL: each goes all the way
 } TnSpace;
 
 /* space.c: which candidates there are */
@@ -150,8 +151,9 @@ void tn_label(const TnCandidate *c, Buf *out); // the same for people, to whom n
 
 /* compile.c: one candidate through the compiler, many through worker processes */
 
-// Compiles into a job of its own; diagnostics go to the job. `a` is to outlive the job. False: c
-// has become TN_PRUNED with a reason. Fills symbol, text, hash, threads, smem, stages, model.
+// Compiles into a job of its own; diagnostics go to the job. `a` is to outlive the job. Fills
+// symbol, text, hash, threads, smem, stages, model. False: c has become TN_PRUNED with a reason, or
+// TN_DUPLICATE (TnSpace.twins).
 bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j);
 // All of them, `jobs` at a time; then duplicates are marked. progress may be NULL.
 void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of), void *ctx);

@@ -21,6 +21,7 @@ enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120 };
 typedef struct {
   bool started; // it begins with the candidate; nothing else is set
   int id;
+  int twin;                      // TN_DUPLICATE: of that candidate
   uint32_t record, inputs, text; // bytes, the texts with their final NUL; 0: none
 } Head;
 
@@ -38,8 +39,9 @@ typedef struct {
   Worker worker[MAX_WORKERS];
   int done;
   TnCompiled *kept;
-  bool *known; // candidates that the database had
-  Map *texts;  // hash -> candidate that has it
+  bool *known;         // candidates that are not to be compiled: the database had them
+  const char **inputs; // of twins
+  Map *texts;          // hash -> candidate that has it
   void (*progress)(void *ctx, int done, int of);
   void *ctx;
 } Pool;
@@ -64,6 +66,7 @@ static void tell(int fd, const TnCandidate *c, const Job *j) {
   if (j) tn_compiled_inputs(j, &inputs);
   buf_putc(&inputs, 0);
   h.id = c->id;
+  h.twin = c->same_as;
   h.record = (uint32_t)record.len;
   h.inputs = (uint32_t)inputs.len;
   h.text = c->text ? (uint32_t)c->len + 1 : 0;
@@ -133,6 +136,13 @@ static void finish(Pool *p) {
 static void take(Pool *p, Worker *w, const Head *h, const char *data) {
   TnCandidate *c = &p->space->all.data[h->id];
   if (!tn_record_take(p->space->arena, data, h->record, c)) die("a worker's record is none");
+  w->id = -1;
+  if (c->state == TN_DUPLICATE) {
+    c->same_as = h->twin;
+    p->inputs[c->id] = arena_str(p->space->arena, data + h->record);
+    finish(p);
+    return;
+  }
   tn_compiled_put(p->kept, c, data + h->record);
   char key[65];
   code_key(c, key);
@@ -141,7 +151,6 @@ static void take(Pool *p, Worker *w, const Head *h, const char *data) {
     c->text = arena_strn(p->space->arena, data + h->record + h->inputs, h->text - 1);
     c->len = h->text - 1;
   }
-  w->id = -1;
   finish(p);
 }
 
@@ -226,6 +235,33 @@ static void serve(Pool *p, int n) {
   }
 }
 
+// A twin is what the first of its kind has become, where that is code. Returns how many are to be
+// compiled after all.
+static int resolve_twins(Pool *p) {
+  TnSpace *s = p->space;
+  int left = 0;
+  for (int i = 0; i < s->all.len; i++) {
+    TnCandidate *c = &s->all.data[i], own = *c;
+    p->known[i] = c->state != TN_DUPLICATE;
+    if (p->known[i]) continue;
+    *c = s->all.data[c->same_as];
+    bool code = c->state == TN_QUEUED;
+    if (!code) *c = own;
+    c->state = TN_QUEUED;
+    c->id = own.id;
+    c->bindings = own.bindings;
+    c->flags = own.flags;
+    c->stages = own.stages;
+    c->same_as = -1;
+    c->text = NULL;
+    c->len = 0;
+    p->known[i] = code;
+    if (code) tn_compiled_put(p->kept, c, p->inputs[i]);
+    left += !code;
+  }
+  return left;
+}
+
 static void mark_duplicates(Pool *p) {
   TnSpace *s = p->space;
   Map *first = map_new(s->arena);
@@ -258,21 +294,34 @@ static int recall(Pool *p) {
   return p->done;
 }
 
+static void compile_left(Pool *p, int jobs) {
+  int left = p->space->all.len - p->done, n = jobs < 1             ? 1
+                                              : jobs > MAX_WORKERS ? MAX_WORKERS
+                                                                   : jobs;
+  if (n > left) n = left;
+  *p->next = 0;
+  for (int i = 0; i < n; i++) {
+    if (!start(p, &p->worker[i])) p->worker[i].pid = 0;
+  }
+  serve(p, n);
+}
+
 void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of),
                     void *ctx) {
   Pool p = {.space = s, .texts = map_new(s->arena), .progress = progress, .ctx = ctx};
   p.next = mmap(NULL, sizeof *p.next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p.next == MAP_FAILED) fatal("share memory with workers:");
-  int n = jobs < 1 ? 1 : jobs > MAX_WORKERS ? MAX_WORKERS : jobs;
   if (!s->quick && !s->compiled) s->compiled = tn_compiled_new(s);
   p.kept = s->quick ? NULL : s->compiled;
   p.known = NEWN(s->arena, bool, s->all.len + 1);
-  int left = s->all.len - recall(&p);
-  if (n > left) n = left;
-  for (int i = 0; i < n; i++) {
-    if (!start(&p, &p.worker[i])) p.worker[i].pid = 0;
-  }
-  serve(&p, n);
+  p.inputs = NEWN(s->arena, const char *, s->all.len + 1);
+  (void)recall(&p);
+  s->twins = s->quick ? NULL : tn_twins_new(s->all.len);
+  compile_left(&p, jobs);
+  tn_twins_free(s->twins);
+  s->twins = NULL;
+  if (!tn_interrupted && !s->quick) p.done -= resolve_twins(&p);
+  if (!tn_interrupted && p.done < s->all.len) compile_left(&p, jobs);
   munmap(p.next, sizeof *p.next);
   if (tn_interrupted) return;
   if (p.done < s->all.len) fatal("start a process:");
