@@ -153,6 +153,11 @@ void wgmma_lower_order(Lower *l, Stmt *s, Stmt *out) {
     const Region *r = arg_is_region(info->arg[i].kind) ? s->u.op.arg[i].region : NULL;
     if (r) x->u.op.arg[i].region = region_flat(a, r->buf, ex_index(a, 0), (int)buf_elems(r->buf));
   }
+  // The assembler must not take them for free before the products are complete.
+  int held = op_arg(OP_WGMMA_WAIT, "a");
+  bool last = s->u.op.op == OP_WGMMA_WAIT && !s->u.op.arg[op_arg(OP_WGMMA_WAIT, "pending")].i;
+  if (last && l->loaded && !x->u.op.arg[held].region)
+    x->u.op.arg[held].region = region_flat(a, l->loaded, ex_index(a, 0), (int)buf_elems(l->loaded));
   st_add(a, out, x);
 }
 
@@ -193,6 +198,7 @@ void wgmma_lower(Lower *l, Stmt *s, Stmt *out) {
   if (g->flies) all = NULL; // who changes or reads C fences and waits itself
   if (p.loads) {
     loaded_products(&p, all, out);
+    if (g->flies || g->open) l->loaded = gemm_loads_half(p.loads, 0)->buf;
     if (g->flies) return;
   } else {
     st_add(a, out, st_op(a, OP_WGMMA_FENCE, s->span, all, regs));

@@ -112,6 +112,7 @@ typedef struct {
   bool stores;       // some of them to tensors
   bool fenced_async; // some of them are written by cp.async
   Stmt *prologue;    // what goes before the body of the threads that multiply
+  Buffer *loaded;    // registers that products which fly read (gemm_loads.c); NULL: none
   uint32_t control;  // digits of a thread's number (uniform.c) that decide who gets here
   // inside a parallel loop:
   Stmt *loop;
