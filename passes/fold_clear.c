@@ -53,6 +53,39 @@ static void set_clear(Stmt *gemm, Expr *when) {
   gemm->u.op.arg[op_arg(OP_GEMM, "clear")].expr = when;
 }
 
+typedef struct {
+  Arena *a;
+  Stmt *s;
+  bool changes;
+} Read;
+
+static void note_read(void *ctx, Expr *x) {
+  Read *r = ctx;
+  if (x->kind == EX_LOAD && walk_touches(r->a, r->s, x->u.load.buf, true)) r->changes = true;
+}
+
+// Does s write to memory that x reads?
+static bool changes(Fold *f, Stmt *s, Expr *x) {
+  Read r = {f->c->arena, s, false};
+  ex_walk(x, note_read, &r);
+  return r.changes;
+}
+
+// What x, of the block's statement `use`, is at statement `at` before it, where the lets between
+// are not bound yet. NULL: a statement between changes it.
+static Expr *value_at(Fold *f, const Stmt *block, int at, const Stmt *use, Expr *x) {
+  const StmtVec *all = &block->u.block;
+  int end = at + 1;
+  while (all->data[end] != use) end++;
+  for (int i = end - 1; i > at; i--) {
+    const Stmt *s = all->data[i];
+    if (s->kind == ST_LET) x = ex_subst(f->c->arena, x, s->u.let.var, s->u.let.value);
+  }
+  for (int i = at + 1; i < end; i++)
+    if (changes(f, all->data[i], x)) return NULL;
+  return x;
+}
+
 // What is left of statement `at` of the block, which clears b: NULL where it stays as it is.
 static Stmt *folded(Fold *f, Stmt *block, int at, Buffer *b) {
   Arena *a = f->c->arena;
@@ -65,11 +98,13 @@ static Stmt *folded(Fold *f, Stmt *block, int at, Buffer *b) {
   bool loop = use->kind == ST_FOR && use->u.loop.nvars == 1 && !use->u.loop.cond &&
               use->u.loop.loop != LOOP_PARALLEL && use->u.loop.body->kind == ST_BLOCK;
   Stmt *gemm = loop ? next_use(f, use->u.loop.body, 0, b) : NULL;
-  if (!gemm || !adds(f, gemm, b)) return NULL;
+  if (!gemm || !adds(f, gemm, b) || changes(f, use->u.loop.body, use->u.loop.min[0])) return NULL;
+  Expr *extent = value_at(f, block, at, use, use->u.loop.extent[0]);
+  if (!extent && !enters(f, use)) return NULL;
   set_clear(gemm, ex_bin(a, BIN_EQ, ex_var(a, use->u.loop.var[0]), use->u.loop.min[0]));
   diag_remark(f->c->diags, fill->span, "gemm", "the first product overwrites %s", b->name);
   if (enters(f, use)) return st_block(a, fill->span);
-  Expr *none = ex_bin(a, BIN_LE, use->u.loop.extent[0], ex_index(a, 0));
+  Expr *none = ex_bin(a, BIN_LE, extent, ex_index(a, 0));
   return st_if(a, none, walk_block(a, fill), NULL, fill->span);
 }
 

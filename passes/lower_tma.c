@@ -173,8 +173,9 @@ void lower_tile_store(Lower *l, Stmt *s, Stmt *out) {
   Stmt *body = st_block(a, s->span);
   boxes(&t, body);
   st_add(a, body, st_op(a, OP_BULK_COMMIT, s->span));
-  bool now = store && s->u.op.arg[2].i;
-  if (now) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, (int64_t)0));
+  bool now = s->u.op.arg[op_arg(s->u.op.op, "now")].i;
+  int64_t read = !store; // additions to one place need no order
+  if (now) st_add(a, body, st_op(a, OP_BULK_WAIT, s->span, (int64_t)0, read));
   Expr *first = ex_bin(a, BIN_EQ, l->thread, ex_index(a, 0));
   st_add(a, out, st_if(a, first, body, NULL, s->span));
 }

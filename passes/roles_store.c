@@ -5,6 +5,7 @@
 typedef struct {
   PassCtx *c;
   Arena *a;
+  Stmt *body; // the kernel's
 } Stores;
 
 static Expr *num(Stores *r, int64_t v) { return ex_index(r->a, v); }
@@ -17,12 +18,32 @@ static Region *columns(Stores *r, const Region *of, int64_t from, int64_t n) {
   return x;
 }
 
+typedef struct {
+  const Plan *plan;
+  const Buffer *tile;
+  bool found;
+} Filled;
+
+static void note_filled(void *ctx, Stmt *s) {
+  Filled *x = ctx;
+  if (st_is_op(s, OP_COPY) && s->u.op.arg[1].region->buf == x->tile)
+    x->found |= plan_copy(x->plan, s)->channel > 0;
+}
+
+// Does a producer fill the tile?
+static bool in_channel(Stores *r, const Buffer *tile) {
+  Filled x = {r->c->plan, tile, false};
+  st_walk(r->body, note_filled, &x);
+  return x.found;
+}
+
 // `s` from the tile to the tensor, by TMA. In a loop a copy is complete before the next, which may
-// be to the same place.
+// be to the same place; and a slot has been read when it is let go.
 static Stmt *stored(Stores *r, const Stmt *s, Region *tile, Region *tensor, bool looped) {
+  int64_t filled = in_channel(r, tile->buf);
   return s->u.op.op == OP_COPY
-             ? st_op(r->a, OP_TILE_STORE, s->span, tile, tensor, (int64_t)looped)
-             : st_op(r->a, OP_TILE_REDUCE, s->span, tile, tensor, s->u.op.arg[2].i);
+             ? st_op(r->a, OP_TILE_STORE, s->span, tile, tensor, filled | looped)
+             : st_op(r->a, OP_TILE_REDUCE, s->span, tile, tensor, s->u.op.arg[2].i, filled);
 }
 
 // fragment -> tile -> tensor, slab by slab. The tile becomes a ring of them.
@@ -84,6 +105,6 @@ static Stmt *store_tiles(Stores *r, Stmt *s, bool looped) {
 }
 
 Stmt *roles_store(PassCtx *c, Stmt *body) {
-  Stores r = {c, c->arena};
+  Stores r = {c, c->arena, body};
   return store_tiles(&r, body, false);
 }
