@@ -44,6 +44,12 @@ static void *open_library(Arena *a) {
   return NULL;
 }
 
+void rt_blas_preload(void) {
+  Arena *a = arena_new();
+  (void)open_library(a); // stays loaded
+  arena_free(a);
+}
+
 static RtStatus load(RtBlas *b, Buf *err) {
   void *library = open_library(b->arena); // stays loaded, as libcuda does
   if (!library) {

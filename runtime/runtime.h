@@ -308,6 +308,8 @@ typedef struct RtBlas RtBlas;
 // launch overwrite c. idle_s: as RtBenchOptions has it. RT_MISSING where the library, or an
 // algorithm for the types, is not there.
 RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, double idle_s, RtBlas **out, Buf *err);
+// Loads the library, which is large, where it is: a later rt_blas_new takes less time.
+void rt_blas_preload(void);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch
 

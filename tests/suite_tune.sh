@@ -280,6 +280,9 @@ case_sweep_shares() { # one build of a configuration for all sizes; the winners 
   has "$D/out" '^nvcc built 7 for 12 candidates: 12 of these shared a build with other sizes'
   times "$D/log" '^build' 7
   times "$D/log" '^try' 12
+  # Inputs and references of a size are made while the finalists of the one before are built.
+  same "$(grep -E '^(prepare ahead|final)' "$D/log" | tr '\n' ' ')" \
+    'prepare ahead K=16384 final prepare ahead K=32768 final final '
   shares sm_90a; has "$D/out" '^nvcc built 0 for 12 candidates: 12 of these' # known
   times "$D/log" '^try' 12
   "$TLC" --tune --arch sm_90a samples/gemm_nt.tl -p M=512,N=512,K=16384 --space block_M=64,128 \

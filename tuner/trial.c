@@ -309,16 +309,22 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
   return v;
 }
 
+// The inputs that come after those in use.
+static void prepare_next(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
+  if (!open_program(c, t->options, m, why) || tn_inputs_fit(&t->now, c->of.program)) return;
+  if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
+  if (make_inputs(t, m, &t->next, why)) (void)need_reference(t, m, c, &t->next, why);
+}
+
 void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
-  bool ahead = !strcmp(m->verb, "prepare ahead");
+  Product product;
   Loaded c = {0};
   Buf why = {0};
   begin(t);
-  if (!ahead) (void)prepare(t, m, &c, &why);
-  else if (open_program(&c, t->options, m, &why) && !tn_inputs_fit(&t->now, c.of.program)) {
-    if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
-    if (make_inputs(t, m, &t->next, &why)) (void)need_reference(t, m, &c, &t->next, &why);
-  }
+  if (!strcmp(m->verb, "prepare ahead")) prepare_next(t, m, &c, &why);
+  else (void)prepare(t, m, &c, &why);
+  if (c.of.program && product_find(c.of.program, &product)) rt_blas_preload();
+  lap(t, &t->spent.cublas);
   unload(&c);
   buf_free(&why);
 }

@@ -45,9 +45,8 @@ static const char *nvcc_version(Arena *a, const char *path) {
   return text;
 }
 
-bool tn_workshop_restart(TnWorkshop *w) {
-  Buf b = {0}, how = {0};
-  TnMessage m = {0};
+static bool greet(TnWorkshop *w) {
+  Buf b = {0};
   tn_session_stop(&w->session, false, NULL);
   if (!tn_session_start(&w->session)) {
     fprintf(stderr, "tlc: the runner does not start: %s\n", strerror(errno));
@@ -57,6 +56,12 @@ bool tn_workshop_restart(TnWorkshop *w) {
   tn_wire_end(&b);
   tn_session_send(&w->session, &b);
   buf_free(&b);
+  return true;
+}
+
+static bool hear_greeting(TnWorkshop *w) {
+  Buf how = {0};
+  TnMessage m = {0};
   bool answered = tn_session_wait(&w->session, w->arena, clock_seconds() + HELLO_S, &m);
   if (answered && !strcmp(m.verb, "gpu")) {
     const char *name = tn_wire_get(&m, "name"), *arch = tn_wire_get(&m, "arch");
@@ -81,6 +86,8 @@ bool tn_workshop_restart(TnWorkshop *w) {
   return false;
 }
 
+bool tn_workshop_restart(TnWorkshop *w) { return greet(w) && hear_greeting(w); }
+
 int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   Buf err = {0};
   *w = (TnWorkshop){.arena = a, .options = o};
@@ -94,10 +101,11 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
     return EXIT_MACHINE;
   }
   tn_session_new(&w->session, a);
-  if (!tn_workshop_restart(w)) return EXIT_MACHINE;
-  w->nvcc = nvcc_version(a, nvcc);
+  if (!greet(w)) return EXIT_MACHINE;
+  w->nvcc = nvcc_version(a, nvcc); // while the runner opens the GPU
   w->inputs = NEWN(a, const char *, o->in.len + 1);
   for (int i = 0; i < o->in.len; i++) w->inputs[i] = tn_hash_file(a, o->in.data[i].value);
+  if (!hear_greeting(w)) return EXIT_MACHINE;
   if (!o->tune.no_cache) w->db = tn_db_open(&(TnDbOptions){.limit = o->tune.cache_limit});
   w->pool = tn_pool_new(&(TnPoolOptions){.jobs = o->tune.jobs});
   tn_lock_open(&w->lock, a);
