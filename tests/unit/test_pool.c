@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,24 @@ START_TEST(ends) {
   ck_assert_int_eq(r.end, TN_NOT_STARTED);
   ck_assert_int_eq(r.code, ENOENT);
   tn_pool_free(p);
+}
+END_TEST
+
+START_TEST(processors) { // those that this process may use, not those of the machine
+  cpu_set_t set, one;
+  ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+  unsetenv("TLC_JOBS");
+  ck_assert_int_eq(tn_pool_jobs(0), CPU_COUNT(&set));
+  CPU_ZERO(&one);
+  for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+    if (CPU_ISSET(i, &set)) CPU_SET(i, &one);
+  ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+  ck_assert_int_eq(tn_pool_jobs(0), 1);
+  ck_assert_int_eq(tn_pool_jobs(7), 7);
+  setenv("TLC_JOBS", "3", 1);
+  ck_assert_int_eq(tn_pool_jobs(0), 3);
+  unsetenv("TLC_JOBS");
+  ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0);
 }
 END_TEST
 
@@ -240,6 +259,7 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, ends);
+  tcase_add_test(t, processors);
   tcase_add_test(t, much_output);
   tcase_add_test(t, timeout_kills_all);
   tcase_add_test(t, left_overs);
