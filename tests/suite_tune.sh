@@ -418,6 +418,36 @@ case_own_runner_faults() {
   no_orphans
 }
 
+case_own_runner_picks() { # of an output that is written in part, the part alone is fetched, and compared
+  cat > "$D/part.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def part(N=4096, block=64, dt="float16"):
+    @T.prim_func
+    def main(A: T.Tensor((N,), dt), B: T.Tensor((N,), dt), C: T.Tensor((4 * N,), dt)):
+        with T.Kernel(T.ceildiv(N, block), threads=64) as bx:
+            for i in T.Parallel(block):
+                C[bx * block + i] = A[bx * block + i] + B[bx * block + i]
+
+    return main
+END
+  picks() { # HOST_NVCC's rules, the type
+    host_gpu "$1"
+    "$TLC" --tune --arch sm_80 "$D/part.tl" -p "dt=$2" --space block=64,128 --warmup 1 --rep 3 --no-cache \
+      > "$D/out" 2> "$D/err"
+  }
+  for dt in float16 float32 int8 float64; do
+    picks '' $dt || fail "$(cat "$D/err")"
+    has "$D/out" '2 tried now, 0 from the cache; 0 failed'
+  done
+  picks 'wrong:block=64' float16 || fail "$(cat "$D/err")"
+  has "$D/out" '1 wrong: C: 1 of 4096 elements differ; first at \[5\]'
+  has "$D/out" '2 tried now, 0 from the cache; 1 failed'
+}
+
 case_own_runner_shares() { # the numbers arrive in kernels and launchers
   cat > "$D/repeat.tl" << 'END'
 import tilelang
