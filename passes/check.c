@@ -21,6 +21,7 @@ static const char *op_words(OpCode op) {
   case OP_ATOMIC_TILE: return "T.atomic_add of a tile";
   case OP_REDUCE: return "a reduction";
   case OP_SCAN: return "a scan";
+  case OP_TEST: return "T.any_of or T.all_of of a fragment";
   case OP_REDUCER_FINALIZE: return "T.finalize_reducer";
   case OP_IM2COL: return "T.im2col";
   case OP_SYNC: return "T.sync_threads";

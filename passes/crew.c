@@ -59,6 +59,7 @@ bool crew_op(const Stmt *s) {
   if (op == OP_GEMM || op == OP_ATOMIC_TILE || op == OP_SYNC) return true;
   if (op == OP_REDUCER_FINALIZE || op == OP_IM2COL) return true;
   if (op == OP_FILL) return s->u.op.arg[0].region->buf->scope != SC_LOCAL;
+  if (op == OP_TEST) return s->u.op.arg[0].region->buf->scope == SC_FRAGMENT;
   if (op != OP_COPY && op != OP_REDUCE && op != OP_SCAN) return false;
   return s->u.op.arg[0].region->buf->scope != SC_LOCAL &&
          s->u.op.arg[1].region->buf->scope != SC_LOCAL;

@@ -2,12 +2,42 @@
 // SPDX-License-Identifier: MIT
 #include "passes/expand.h"
 
-// Each thread looks at every element: dst starts as what no element has changed.
+// dst = has no element changed what `all` says of none? Each thread looks at every element.
+static void test_alone(Nest *x, Expr **extent, const Region *dst, bool all, Expr *found,
+                       Stmt *out) {
+  Arena *a = x->arena;
+  Stmt *mark = st_store(a, dst->buf, dst->min, dst->n, ex_bool(a, !all), x->span);
+  st_add(a, out, st_store(a, dst->buf, dst->min, dst->n, ex_bool(a, all), x->span));
+  st_add(a, out,
+         nest_loop(x, LOOP_SERIAL, extent, st_if(a, found, walk_block(a, mark), NULL, x->span)));
+}
+
+// Each looks at its own elements of a fragment, and through a shared tile at what all have found.
+static void test_together(Nest *x, Expr **extent, const Region *dst, bool all, Expr *found,
+                          Stmt *out) {
+  Arena *a = x->arena;
+  Expr *zero = ex_index(a, 0);
+  Buffer *part = nest_temp(x, dst->buf->name, "part", DT_I32, SC_FRAGMENT, NULL, 0);
+  Buffer *flag = nest_temp(x, dst->buf->name, "flag", DT_I32, SC_SHARED, NULL, 0);
+  Region *whole = region_whole(a, part);
+  st_add(a, out, nest_fill(a, whole, ex_int(a, DT_I32, 0), x->span));
+  Stmt *update = st_op(a, OP_REDUCER_UPDATE, x->span, nest_element(a, part, &zero),
+                       ex_cast(a, DT_I32, found), (int64_t)RED_MAX, (int64_t)0);
+  st_add(a, out, nest_loop(x, LOOP_PARALLEL, extent, update));
+  st_add(a, out,
+         st_op(a, OP_REDUCER_FINALIZE, x->span, whole, whole, (int64_t)RED_MAX, (int64_t)0));
+  st_add(a, out, nest_copy(a, whole, region_whole(a, flag), x->span));
+  Expr *some = ex_cast(a, DT_BOOL, ex_load(a, flag, &zero, 1));
+  st_add(a, out,
+         st_store(a, dst->buf, dst->min, dst->n, all ? ex_un(a, UN_NOT, some) : some, x->span));
+}
+
 Stmt *expand_test(Arena *a, Kernel *k, const Stmt *s) {
-  Region *src = s->u.op.arg[0].region, *dst = s->u.op.arg[1].region;
+  Region *src = s->u.op.arg[0].region;
   bool all = s->u.op.arg[2].i;
   Nest x = {.arena = a, .kernel = k, .span = s->span};
-  int dim[MAX_DIMS], n = nest_walked(src, -1, dim);
+  bool together = src->buf->scope == SC_FRAGMENT;
+  int dim[MAX_DIMS], n = nest_walked(src, together ? src->n - 1 : -1, dim);
   Expr *extent[MAX_DIMS];
   nest_vars(&x, n);
   for (int i = 0; i < n; i++) extent[i] = src->extent[dim[i]];
@@ -15,10 +45,7 @@ Stmt *expand_test(Arena *a, Kernel *k, const Stmt *s) {
   Expr *found = ex_cast(a, DT_BOOL, value);
   if (all) found = ex_un(a, UN_NOT, found);
   Stmt *out = st_block(a, s->span);
-  Stmt *mark = st_store(a, dst->buf, dst->min, dst->n, ex_bool(a, !all), s->span);
-  st_add(a, out, st_store(a, dst->buf, dst->min, dst->n, ex_bool(a, all), s->span));
-  Stmt *body = st_if(a, found, walk_block(a, mark), NULL, s->span);
-  st_add(a, out, nest_loop(&x, LOOP_SERIAL, extent, body));
+  (together ? test_together : test_alone)(&x, extent, s->u.op.arg[1].region, all, found, out);
   return out;
 }
 
