@@ -126,7 +126,8 @@ static Expr *vector_load(Vector *x, Expr *e, Stmt *out) {
   if (b->scope == SC_LOCAL) return e;
   int steps = 1;
   Expr *base = run_base(x, e->u.load.idx[0]);
-  while (!base && (steps *= 2) < x->width) base = slow_base(x, e->u.load.idx[0], steps);
+  while (!base && (steps *= 2) < x->width && x->width % steps == 0)
+    base = slow_base(x, e->u.load.idx[0], steps);
   if (!base || walk_has_load(base)) return e;
   int n = x->width / steps, w = part_width(x, b, base, n);
   if (w == 1) {
