@@ -44,6 +44,7 @@ static void put_wait(Sync *s, Stmt *parent, Stmt *x) {
   }
   if (!s->from->commits) sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_COMMIT, span));
   sync_insert(s->a, parent, x, st_op(s->a, OP_ASYNC_WAIT, span, (int64_t)0));
+  if (s->fences) sync_insert(s->a, parent, x, st_op(s->a, OP_FENCE_PROXY, span, (int64_t)1));
 }
 
 static void put_barrier(Sync *s, Stmt *parent, Stmt *x, int at) {
@@ -100,6 +101,14 @@ static void count(void *ctx, Stmt *s) {
   n->barriers += s->kind == ST_OP && s->u.op.op == OP_SYNC;
 }
 
+// lower_proxy.c puts fences behind the waits that there are by then.
+static void note_fence(void *ctx, Stmt *s) {
+  for (int i = 1; s->kind == ST_BLOCK && i < s->u.block.len; i++)
+    if (st_is_op(s->u.block.data[i - 1], OP_ASYNC_WAIT) &&
+        st_is_op(s->u.block.data[i], OP_FENCE_PROXY))
+      *(bool *)ctx = true;
+}
+
 static void remark(Sync *s, int own) {
   int placed = 0;
   for (int i = 0; i < s->placed.len; i++) placed += s->placed.data[i] != NULL;
@@ -121,6 +130,7 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);
   st_walk(k->body, count, &size);
+  st_walk(k->body, note_fence, &s.fences);
   s.waits = st_has_op(k->body, OP_MBAR_WAIT);
   s.max_steps = 100 + 10 * size.statements;
   if (sync_run(&s)) remark(&s, size.barriers);

@@ -112,6 +112,7 @@ typedef struct {
   void *scratch; // of sync_enum.c
   size_t scratch_bytes;
   bool waits;               // the kernel waits at mbarriers
+  bool fences;              // wgmma or TMA reads what cp.async wrote: a fence follows its waits
   int max_wait;             // largest pending count of an async_wait in the kernel
   const Pending *from, *to; // the first conflict found, which ends the walk
   int loops;                // loops around whose bodies are being walked repeatedly
