@@ -143,6 +143,7 @@ void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
     return;
   }
   if (!keep) return;
+  if (s->w->session.alive) tn_run_next(s); // the runner need not wait until this is written
   Buf b = {0};
   tn_wire_verb(&b, m->verb);
   for (int k = 0; k < m->fields.len; k++)

@@ -222,8 +222,8 @@ static bool take_gpu(TnSearch *s) {
   return false;
 }
 
-static void start_run(TnSearch *s) {
-  if (s->running) return;
+void tn_run_next(TnSearch *s) {
+  if (s->running || s->stage != TN_SINGLE) return;
   TnItem *next = next_ready(s);
   if (!next || !take_gpu(s)) return;
   if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
@@ -304,10 +304,10 @@ static void check_deadline(TnSearch *s) {
 
 static void step(TnSearch *s) {
   tn_account(s);
-  start_run(s);
+  tn_run_next(s);
   tn_account(s);
   start_builds(s);
-  start_run(s);
+  tn_run_next(s);
   tn_account(s);
   struct pollfd f = {.fd = s->w->session.alive ? s->w->session.child.output : -1, .events = POLLIN};
   int ms = s->waits ? 100 : 500;

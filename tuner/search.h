@@ -113,6 +113,7 @@ bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *
 void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b);
+void tn_run_next(TnSearch *s); // sends the runner what is ready, where it has nothing to do
 bool tn_take_gpu(TnSearch *s); // false: another tuner has it, which is said once
 // Wall time until now goes to who had it, and from now on to who has it: call it where that may
 // change. nvcc has it while a compiler runs and no candidate is with the runner or ready for it.
