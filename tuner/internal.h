@@ -136,9 +136,10 @@ void tn_model_job(const TnSpace *s, const struct Job *j, TnCandidate *c);
 
 /* tune.c */
 
-// The space of a size (NULL: as -p says), compiled, duplicates marked. An exit status, after a
-// message where it is not 0, but for a space of which nothing is left.
-int tn_prepare(const struct Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s);
+// The spaces of n sizes (NULL: one, as -p says), compiled, duplicates marked. An exit status of
+// each, after a message where it is not 0, but for a space of which nothing is left.
+void tn_prepare(const struct Options *o, const TnBindings *sizes, int n, struct TnDb *db,
+                TnSpace *s, int *status);
 // What is said of a space that is prepared, and of one where nothing is left. Returns its status.
 int tn_say_space(const TnSpace *s, int status);
 

@@ -84,11 +84,22 @@ static double lap(TnWorkshop *w) {
   return (w->mark = clock_seconds()) - before;
 }
 
-static Size prepare(TnWorkshop *w, const TnBindings *sizes, const char *value) {
-  Size size = {.value = value, .space = NEW(w->arena, TnSpace)};
-  size.status = tn_prepare(w->options, sizes, w->db, size.space);
-  size.space->seconds = lap(w);
-  return size;
+// n of the sizes, the compiler at work on all of them at once.
+static void prepare(TnWorkshop *w, Size *size, int n, const TnBindings *of) {
+  TnSpace *space = NEWN(w->arena, TnSpace, n + 1);
+  int *status = NEWN(w->arena, int, n + 1);
+  tn_prepare(w->options, of, n, w->db, space, status);
+  double each = lap(w) / n;
+  for (int i = 0; i < n; i++) {
+    size[i].space = &space[i];
+    size[i].status = status[i];
+    space[i].seconds = each;
+  }
+}
+
+// Does it make sense to go on with the next size?
+static bool goes_on(const Size *size) {
+  return !tn_interrupted && (!size->status || (size->space->empty && !unknown_name(size->space)));
 }
 
 // The spaces of all sizes, up to one after which it makes no sense to go on.
@@ -97,16 +108,20 @@ static Sizes prepare_all(TnWorkshop *w, const Sweep *sweep) {
   Arena *a = w->arena;
   TnSpace **legal = NULL;
   int n = 0;
+  VEC(TnBindings) of = {0};
   const char *rest = sweep->rest, *value;
-  if (!sweep->name) vec_push(a, &all, prepare(w, NULL, NULL));
+  if (!sweep->name) vec_push(a, &all, (Size){0});
   while (sweep->name && (value = tn_next_value(a, &rest, ','))) {
     TnBindings sizes = {0};
     vec_push(a, &sizes, (EvBinding){sweep->name, value});
-    Size size = prepare(w, &sizes, value);
-    vec_push(a, &all, size);
-    if (tn_interrupted) break;
-    if (size.status && (!size.space->empty || unknown_name(size.space))) break;
+    vec_push(a, &of, sizes);
+    vec_push(a, &all, (Size){.value = value});
   }
+  prepare(w, all.data, 1, of.data); // what is wrong with it may be so with all
+  if (!goes_on(&all.data[0])) all.len = 1;
+  if (all.len > 1) prepare(w, all.data + 1, all.len - 1, of.data + 1);
+  for (int i = 1; i < all.len; i++)
+    if (!goes_on(&all.data[i])) all.len = i + 1;
   legal = NEWN(a, TnSpace *, all.len + 1);
   for (int i = 0; i < all.len; i++)
     if (!all.data[i].status) legal[n++] = all.data[i].space;

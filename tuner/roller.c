@@ -73,13 +73,13 @@ int tn_roller(TnSpace *s, int most, int jobs, void (*progress)(void *ctx, int do
   cross(a, &s->all, &knobs, 1u << TN_KNOB_TILE | 1u << TN_KNOB_THREADS);
   number(&s->all);
   s->quick = true;
-  tn_compile_all(s, jobs, progress, ctx);
+  tn_compile_all(&s, 1, jobs, progress, ctx);
   s->quick = false;
   s->all = best(s, WORTH_COMPILING);
   cross(a, &s->all, &knobs, 1u << TN_KNOB_STAGES | 1u << TN_KNOB_RASTER);
   number(&s->all);
   for (int i = 0; i < s->all.len; i++) s->all.data[i].model = (TnModel){0};
-  tn_compile_all(s, jobs, progress, ctx);
+  tn_compile_all(&s, 1, jobs, progress, ctx);
   s->from = "the model";
   s->all = best(s, most ? most : s->all.len);
   return EXIT_OK;

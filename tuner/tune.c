@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tuner/internal.h"
@@ -66,34 +67,47 @@ static int say_interrupted(const TnSpace *s) {
   return 128 + tn_interrupted;
 }
 
-// The candidates, each through the compiler. An exit status.
-static int find(TnSpace *s) {
+// The hints of the model, each through the compiler. An exit status.
+static int find_hints(TnSpace *s) {
   const Options *o = s->options;
-  int jobs = tn_pool_jobs(o->tune.jobs);
   Progress p = {"compiling"};
-  int status = EXIT_OK;
-  if (o->tune.roller) {
-    status = tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, jobs, show, &p);
-  } else {
-    if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
-      fprintf(stderr, "tlc: --tune: every tuned parameter is given: nothing is searched\n");
-    tn_compile_all(s, jobs, show, &p);
-  }
-  return tn_interrupted ? say_interrupted(s) : status;
+  return tn_roller(s, o->tune.topk < 0 ? TOP_ROLLER : o->tune.topk, tn_pool_jobs(o->tune.jobs),
+                   show, &p);
 }
 
-int tn_prepare(const Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s) {
+static int open_space(const Options *o, const TnBindings *sizes, struct TnDb *db, TnSpace *s) {
   TnFigures *figures = NEW(o->arena, TnFigures);
   int status = tn_space(o->arena, o, sizes, s);
   if (status) return status;
   if (!tn_figures(s->target, o->tune.figures, figures)) return EXIT_USAGE;
   s->figures = figures;
   s->db = db;
-  status = find(s);
-  if (status) return status;
-  int *order = NEWN(o->arena, int, s->all.len + 1);
-  s->empty = !tn_rank(s, order);
+  if (s->locked && s->all.len == 1 && !s->all.data[0].bindings.len && !s->all.data[0].flags.len)
+    fprintf(stderr, "tlc: --tune: every tuned parameter is given: nothing is searched\n");
+  return o->tune.roller ? find_hints(s) : EXIT_OK;
+}
+
+// Of a space whose candidates have been through the compiler.
+static int status_of(TnSpace *s) {
+  s->empty = !tn_rank(s, NEWN(s->arena, int, s->all.len + 1));
   return s->empty ? EXIT_WRONG_PROGRAM : EXIT_OK;
+}
+
+void tn_prepare(const Options *o, const TnBindings *sizes, int n, struct TnDb *db, TnSpace *s,
+                int *status) {
+  TnSpace **good = NEWN(o->arena, TnSpace *, n + 1);
+  Progress p = {"compiling"};
+  int m = 0;
+  memset(status, 0, (size_t)n * sizeof *status);
+  for (int i = 0; i < n && !tn_interrupted; i++) {
+    status[i] = open_space(o, sizes ? &sizes[i] : NULL, db, &s[i]);
+    if (!status[i]) good[m++] = &s[i];
+  }
+  if (m && !o->tune.roller && !tn_interrupted)
+    tn_compile_all(good, m, tn_pool_jobs(o->tune.jobs), show, &p);
+  if (tn_interrupted) (void)say_interrupted(&s[0]);
+  for (int i = 0; i < n; i++)
+    if (!status[i]) status[i] = tn_interrupted ? 128 + tn_interrupted : status_of(&s[i]);
 }
 
 int tn_say_space(const TnSpace *s, int status) {
@@ -128,7 +142,9 @@ static int write_best(const Options *o, TnSpace *s, int best) {
 // --no-run: by the model, and by what the assembler says of the best.
 static int rank(const Options *o, struct TnDb *db) {
   TnSpace s;
-  int status = tn_say_space(&s, tn_prepare(o, NULL, db, &s));
+  int status;
+  tn_prepare(o, NULL, 1, db, &s, &status);
+  status = tn_say_space(&s, status);
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;

@@ -156,7 +156,9 @@ void tn_label(const TnCandidate *c, Buf *out); // the same for people, to whom n
 // TN_DUPLICATE (TnSpace.twins).
 bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j);
 // All of them, `jobs` at a time; then duplicates are marked. progress may be NULL.
-void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of), void *ctx);
+// n > 0 spaces.
+void tn_compile_all(TnSpace *const *spaces, int n, int jobs,
+                    void (*progress)(void *ctx, int done, int of), void *ctx);
 
 /* figures.c: what a GPU can do */
 

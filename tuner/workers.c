@@ -19,32 +19,45 @@ enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120 };
 
 // What a worker says of a candidate; its record, its inputs and its text follow.
 typedef struct {
-  bool started; // it begins with the candidate; nothing else is set
-  int id;
-  int twin;                      // TN_DUPLICATE: of that candidate
+  bool started;                  // it begins with the candidate; nothing else is set
+  int number;                    // among those of all spaces
+  int twin;                      // TN_DUPLICATE: id of that candidate
   uint32_t record, inputs, text; // bytes, the texts with their final NUL; 0: none
 } Head;
 
 typedef struct {
   pid_t pid;
   int fd;
-  int id; // being compiled; -1: none
+  int number; // being compiled; -1: none
   double since;
   Buf in;
 } Worker;
 
+// A space; its candidates have numbers from `first` on among those of all.
 typedef struct {
   TnSpace *space;
-  int *next; // shared: the candidate that nobody has taken yet
-  Worker worker[MAX_WORKERS];
-  int done;
+  int first;
   TnCompiled *kept;
   bool *known;         // candidates that are not to be compiled: the database had them
   const char **inputs; // of twins
   Map *texts;          // hash -> candidate that has it
+} Part;
+
+typedef struct {
+  Part *part;
+  int parts, all; // all candidates
+  int *next;      // shared: the candidate that nobody has taken yet
+  Worker worker[MAX_WORKERS];
+  int done;
   void (*progress)(void *ctx, int done, int of);
   void *ctx;
 } Pool;
+
+static Part *part_of(const Pool *p, int number) {
+  int k = p->parts - 1;
+  while (number < p->part[k].first) k--;
+  return &p->part[k];
+}
 
 /* ------------------------------------------------------------------ the worker */
 
@@ -58,14 +71,14 @@ static void write_all(int fd, const void *data, size_t n) {
   }
 }
 
-static void tell(int fd, const TnCandidate *c, const Job *j) {
+static void tell(int fd, int number, const TnCandidate *c, const Job *j) {
   Head h;
   Buf record = {0}, inputs = {0};
   memset(&h, 0, sizeof h);
   tn_record_put(c, &record);
   if (j) tn_compiled_inputs(j, &inputs);
   buf_putc(&inputs, 0);
-  h.id = c->id;
+  h.number = number;
   h.twin = c->same_as;
   h.record = (uint32_t)record.len;
   h.inputs = (uint32_t)inputs.len;
@@ -78,20 +91,22 @@ static void tell(int fd, const TnCandidate *c, const Job *j) {
   buf_free(&inputs);
 }
 
-NORETURN static void work(const TnSpace *s, const bool *known, int *next, int fd) {
-  for (int i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < s->all.len;) {
+NORETURN static void work(const Pool *p, int fd) {
+  for (int i; (i = __atomic_fetch_add(p->next, 1, __ATOMIC_RELAXED)) < p->all;) {
+    const Part *part = part_of(p, i);
+    const TnSpace *s = part->space;
     Head h;
-    if (known[i]) continue;
+    if (part->known[i - part->first]) continue;
     memset(&h, 0, sizeof h);
     h.started = true;
-    h.id = i;
+    h.number = i;
     write_all(fd, &h, sizeof h);
     Arena *a = arena_new();
-    TnCandidate c = s->all.data[i];
+    TnCandidate c = s->all.data[i - part->first];
     Job j;
     if (s->quick) (void)tn_quick(a, s, &c);
     else (void)tn_compile(a, s, &c, &j);
-    tell(fd, &c, s->quick ? NULL : &j);
+    tell(fd, i, &c, s->quick ? NULL : &j);
     arena_free(a);
   }
   _exit(0);
@@ -113,10 +128,10 @@ static bool start(Pool *p, Worker *w) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     close(fds[0]);
-    work(p->space, p->known, p->next, fds[1]);
+    work(p, fds[1]);
   }
   close(fds[1]);
-  *w = (Worker){.pid = pid, .fd = fds[0], .id = -1};
+  *w = (Worker){.pid = pid, .fd = fds[0], .number = -1};
   if (pid < 0) close(fds[0]);
   return pid > 0;
 }
@@ -129,26 +144,28 @@ static void code_key(const TnCandidate *c, char out[65]) {
 
 static void finish(Pool *p) {
   p->done++;
-  if (p->progress) p->progress(p->ctx, p->done, p->space->all.len);
+  if (p->progress) p->progress(p->ctx, p->done, p->all);
 }
 
 // The candidate that the record is of; its text only where no other has it.
 static void take(Pool *p, Worker *w, const Head *h, const char *data) {
-  TnCandidate *c = &p->space->all.data[h->id];
-  if (!tn_record_take(p->space->arena, data, h->record, c)) die("a worker's record is none");
-  w->id = -1;
+  Part *part = part_of(p, h->number);
+  Arena *a = part->space->arena;
+  TnCandidate *c = &part->space->all.data[h->number - part->first];
+  if (!tn_record_take(a, data, h->record, c)) die("a worker's record is none");
+  w->number = -1;
   if (c->state == TN_DUPLICATE) {
     c->same_as = h->twin;
-    p->inputs[c->id] = arena_str(p->space->arena, data + h->record);
+    part->inputs[c->id] = arena_str(a, data + h->record);
     finish(p);
     return;
   }
-  tn_compiled_put(p->kept, c, data + h->record);
+  tn_compiled_put(part->kept, c, data + h->record);
   char key[65];
   code_key(c, key);
-  if (h->text && !map_has(p->texts, key)) {
-    map_set(p->texts, key, c);
-    c->text = arena_strn(p->space->arena, data + h->record + h->inputs, h->text - 1);
+  if (h->text && !map_has(part->texts, key)) {
+    map_set(part->texts, key, c);
+    c->text = arena_strn(a, data + h->record + h->inputs, h->text - 1);
     c->len = h->text - 1;
   }
   finish(p);
@@ -162,7 +179,7 @@ static void read_records(Pool *p, Worker *w) {
     size_t size = sizeof h + h.record + h.inputs + h.text;
     if (w->in.len - at < size) break;
     if (h.started) {
-      w->id = h.id;
+      w->number = h.number;
       w->since = clock_seconds();
     } else {
       take(p, w, &h, w->in.data + at + sizeof h);
@@ -180,16 +197,17 @@ static void ended(Pool *p, Worker *w, bool hung) {
   while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
   close(w->fd);
   buf_free(&w->in);
-  bool more = w->id >= 0;
+  bool more = w->number >= 0;
   if (more) {
-    TnCandidate *c = &p->space->all.data[w->id];
+    const Part *part = part_of(p, w->number);
+    Arena *a = part->space->arena;
+    TnCandidate *c = &part->space->all.data[w->number - part->first];
     c->state = TN_PRUNED;
     c->code = NULL;
-    c->reason =
-        hung ? arena_printf(p->space->arena, "tlc took over %d s over it: a bug", COMPILE_SECONDS)
-        : WIFSIGNALED(status)
-            ? arena_printf(p->space->arena, "tlc ended by signal %d: a bug", WTERMSIG(status))
-            : arena_printf(p->space->arena, "tlc ended with status %d: a bug", WEXITSTATUS(status));
+    c->reason = hung ? arena_printf(a, "tlc took over %d s over it: a bug", COMPILE_SECONDS)
+                : WIFSIGNALED(status)
+                    ? arena_printf(a, "tlc ended by signal %d: a bug", WTERMSIG(status))
+                    : arena_printf(a, "tlc ended with status %d: a bug", WEXITSTATUS(status));
     finish(p);
   }
   w->pid = 0;
@@ -201,7 +219,7 @@ static void stop(Pool *p, int n) {
   for (int i = 0; i < n; i++) {
     Worker *w = &p->worker[i];
     if (w->pid <= 0) continue;
-    w->id = -1;
+    w->number = -1;
     ended(p, w, true);
   }
 }
@@ -224,7 +242,7 @@ static void serve(Pool *p, int n) {
     for (int i = 0; i < live; i++) {
       Worker *w = &p->worker[who[i]];
       char chunk[65536];
-      bool late = w->id >= 0 && clock_seconds() - w->since > COMPILE_SECONDS;
+      bool late = w->number >= 0 && clock_seconds() - w->since > COMPILE_SECONDS;
       if (!fds[i].revents && !late) continue;
       ssize_t k = fds[i].revents ? read(w->fd, chunk, sizeof chunk) : 0;
       if (k < 0 && errno == EINTR) continue;
@@ -237,7 +255,7 @@ static void serve(Pool *p, int n) {
 
 // A twin is what the first of its kind has become, where that is code. Returns how many are to be
 // compiled after all.
-static int resolve_twins(Pool *p) {
+static int resolve_twins(Part *p) {
   TnSpace *s = p->space;
   int left = 0;
   for (int i = 0; i < s->all.len; i++) {
@@ -262,7 +280,7 @@ static int resolve_twins(Pool *p) {
   return left;
 }
 
-static void mark_duplicates(Pool *p) {
+static void mark_duplicates(const Part *p) {
   TnSpace *s = p->space;
   Map *first = map_new(s->arena);
   for (int i = 0; i < s->all.len; i++) {
@@ -286,18 +304,21 @@ static void mark_duplicates(Pool *p) {
   }
 }
 
-// What the database knows already. Returns how many.
-static int recall(Pool *p) {
-  TnSpace *s = p->space;
-  for (int i = 0; i < s->all.len; i++) p->known[i] = tn_compiled_get(p->kept, &s->all.data[i]);
-  for (int i = 0; i < s->all.len; i++) p->done += p->known[i];
-  return p->done;
+static Part part_new(TnSpace *s, int first) {
+  int n = s->all.len;
+  Part p = {.space = s, .first = first, .texts = map_new(s->arena)};
+  if (!s->quick && !s->compiled) s->compiled = tn_compiled_new(s);
+  if (!s->quick) p.kept = s->compiled;
+  if (!s->quick) s->twins = tn_twins_new(n);
+  p.known = NEWN(s->arena, bool, n + 1);
+  p.inputs = NEWN(s->arena, const char *, n + 1);
+  for (int i = 0; i < n; i++) p.known[i] = tn_compiled_get(p.kept, &s->all.data[i]);
+  return p;
 }
 
 static void compile_left(Pool *p, int jobs) {
-  int left = p->space->all.len - p->done, n = jobs < 1             ? 1
-                                              : jobs > MAX_WORKERS ? MAX_WORKERS
-                                                                   : jobs;
+  int left = p->all - p->done, n = jobs < 1 ? 1 : jobs;
+  if (n > MAX_WORKERS) n = MAX_WORKERS;
   if (n > left) n = left;
   *p->next = 0;
   for (int i = 0; i < n; i++) {
@@ -306,24 +327,27 @@ static void compile_left(Pool *p, int jobs) {
   serve(p, n);
 }
 
-void tn_compile_all(TnSpace *s, int jobs, void (*progress)(void *ctx, int done, int of),
-                    void *ctx) {
-  Pool p = {.space = s, .texts = map_new(s->arena), .progress = progress, .ctx = ctx};
+void tn_compile_all(TnSpace *const *spaces, int n, int jobs,
+                    void (*progress)(void *ctx, int done, int of), void *ctx) {
+  Pool p = {.parts = n, .progress = progress, .ctx = ctx};
+  p.part = NEWN(spaces[0]->arena, Part, n);
   p.next = mmap(NULL, sizeof *p.next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p.next == MAP_FAILED) fatal("share memory with workers:");
-  if (!s->quick && !s->compiled) s->compiled = tn_compiled_new(s);
-  p.kept = s->quick ? NULL : s->compiled;
-  p.known = NEWN(s->arena, bool, s->all.len + 1);
-  p.inputs = NEWN(s->arena, const char *, s->all.len + 1);
-  (void)recall(&p);
-  s->twins = s->quick ? NULL : tn_twins_new(s->all.len);
+  for (int k = 0; k < n; k++) {
+    p.part[k] = part_new(spaces[k], p.all);
+    p.all += spaces[k]->all.len;
+    for (int i = 0; i < spaces[k]->all.len; i++) p.done += p.part[k].known[i];
+  }
   compile_left(&p, jobs);
-  tn_twins_free(s->twins);
-  s->twins = NULL;
-  if (!tn_interrupted && !s->quick) p.done -= resolve_twins(&p);
-  if (!tn_interrupted && p.done < s->all.len) compile_left(&p, jobs);
+  for (int k = 0; k < n; k++) {
+    tn_twins_free(spaces[k]->twins);
+    spaces[k]->twins = NULL;
+    if (!tn_interrupted && !spaces[k]->quick) p.done -= resolve_twins(&p.part[k]);
+  }
+  if (!tn_interrupted && p.done < p.all) compile_left(&p, jobs);
   munmap(p.next, sizeof *p.next);
   if (tn_interrupted) return;
-  if (p.done < s->all.len) fatal("start a process:");
-  if (!s->quick) mark_duplicates(&p);
+  if (p.done < p.all) fatal("start a process:");
+  for (int k = 0; k < n; k++)
+    if (!spaces[k]->quick) mark_duplicates(&p.part[k]);
 }
