@@ -75,6 +75,9 @@ typedef struct {
 
 extern const OptFlag opt_flags[];
 
+// False, with the rule and the nearest legal value in `why`: the flag has no such value.
+bool opt_flag_takes(const OptFlag *f, uint64_t value, Buf *why);
+
 /* usage.c */
 
 // Ends the run where one of the options given (by their names) would be ignored.

@@ -106,6 +106,25 @@ const OptFlag opt_flags[] = {
 #undef FLAG
     {NULL, NULL}};
 
+// A switch is 0 or 1, a flag whose values are listed ("64|128|256") one of these, or 0: none.
+bool opt_flag_takes(const OptFlag *f, uint64_t value, Buf *why) {
+  uint64_t near = 0;
+  if (!*f->value && value > 1)
+    buf_printf(why, "%s=%llu: a switch is 0 or 1; the nearest is 1", f->name,
+               (unsigned long long)value);
+  if (!strchr(f->value, '|')) return !why->len;
+  for (const char *p = f->value; *p; p += *p == '|') {
+    char *end;
+    uint64_t one = strtoull(p, &end, 10), off = one > value ? one - value : value - one;
+    if (off < (near > value ? near - value : value - near)) near = one;
+    p = end;
+  }
+  if (near != value)
+    buf_printf(why, "%s=%llu: it takes 0 or one of %s; the nearest is %llu", f->name,
+               (unsigned long long)value, f->value, (unsigned long long)near);
+  return !why->len;
+}
+
 // -fNAME, -fno-NAME, -fNAME=V
 static void set_flag(Options *o, const char *text) {
   const char *names[LEN(opt_flags)];
@@ -115,9 +134,13 @@ static void set_flag(Options *o, const char *text) {
   if (!*text || (off && eq)) opt_usage("-f wants NAME, no-NAME or NAME=VALUE, got '-f%s'", text);
   const char *key = off ? text + 3 : text;
   if (eq) key = arena_strn(o->arena, text, (size_t)(eq - text));
-  choice("-f", key, names);
+  const OptFlag *f = &opt_flags[choice("-f", key, names)];
   uint64_t value = eq ? number(key, eq + 1) : !off;
   if (value > INT32_MAX) opt_usage("-f%s: %s is too large", key, eq + 1);
+  Buf why = {0};
+  if (!eq && !off && strchr(f->value, '|'))
+    opt_usage("-f%s wants one of %s: -f%s=VALUE", key, f->value, key);
+  if (!opt_flag_takes(f, value, &why)) opt_usage("-f%s", buf_str(&why));
   map_set(o->flags, key, arena_printf(o->arena, "%llu", (unsigned long long)value));
 }
 

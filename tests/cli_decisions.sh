@@ -144,7 +144,8 @@ case_clusters() { # what is shared along which axis, and why not
   says $c 'along axis z, the last perhaps with fewer tiles' -fcluster=2 -p batch=3,M=64,N=64,K=40
   says $c 'axis x: it has too few blocks; y: .*; z: it has too few' -fcluster=4 -p batch=3,M=64,N=64,K=40
   says $c 'axis x: the bounds of a loop differ' -fcluster=2 -p batch=1,M=64,N=128,K=40,bounds=1
-  says $c 'they have 2, 4 or 8' -fcluster=3 -p batch=3,M=72,N=64,K=40
+  sed 's/threads=thread_num/&, cluster=3/' samples/gemm_nt.tl > "$D/three.tl"
+  says "$D/three.tl" 'they have 2, 4 or 8'
   says samples/gemm_nt.tl 'of 2 blocks along axis y' -fcluster=2
   grep -q 'tlc_tma_multicast_2d(' "$D/x.cu" || fail "no multicast"
   says samples/gemm_nt.tl 'blocks loads a part of B_shared' -fcluster=4
@@ -216,8 +217,22 @@ case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a c
   wanted='PROMOTION_(NONE|L2_[0-9]+B)'
   same "$(maps)" "3 PROMOTION_L2_256B"
   same "$(maps -fl2-fetch=128)" "3 PROMOTION_L2_128B"
-  same "$(maps -fl2-fetch=100)" "3 PROMOTION_L2_256B"
   same "$(maps -fno-l2-fetch)" "3 PROMOTION_NONE"
+}
+case_flag_values() { # a value that a flag has not is refused, with the nearest that it has
+  refused() { # -fNAME[=VALUE], what is said
+    "$TLC" samples/gemm.tl "$1" -o "$D/x.cu" 2> "$D/err" && fail "$1 is taken"
+    grep -qF -- "$2" "$D/err" || fail "$1: $(cat "$D/err")"
+  }
+  refused -fcluster=3 '-fcluster=3: it takes 0 or one of 2|4|8; the nearest is 2'
+  refused -fcluster=1 'the nearest is 0'
+  refused -fcluster=16 'the nearest is 8'
+  refused -fcluster '-fcluster wants one of 2|4|8'
+  refused -fl2-fetch=100 '-fl2-fetch=100: it takes 0 or one of 64|128|256; the nearest is 128'
+  refused -fpersistent=5 '-fpersistent=5: a switch is 0 or 1; the nearest is 1'
+  for f in -fcluster=8 -fcluster=0 -fno-cluster -fl2-fetch=256 -fpersistent=1 -fno-l2-fetch; do
+    "$TLC" samples/gemm.tl $f -o "$D/x.cu" || fail "$f"
+  done
 }
 # A chain of thousands of values that each need the one before: no pass walks it once a value.
 case_long_chain() {

@@ -30,8 +30,7 @@ bool tn_check_flag(Arena *a, const char *name, const char *value, Buf *why) {
   if (!f) return false;
   if (!digits || value[digits] || digits > 9)
     buf_printf(why, "%s=%s: a value is a whole number from 0 to 999999999", name, value);
-  else if (!*f->value && strcmp(value, "0") && strcmp(value, "1"))
-    buf_printf(why, "%s=%s: a switch is 0 or 1", name, value);
+  else opt_flag_takes(f, strtoull(value, NULL, 10), why);
   return !why->len;
 }
 
