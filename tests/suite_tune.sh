@@ -448,6 +448,31 @@ END
   has "$D/out" '2 tried now, 0 from the cache; 1 failed'
 }
 
+case_own_runner_meanings() { # a parameter of which only the results depend: each of its values has a reference of its own
+  cat > "$D/plus.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def plus(N=4096, more=1, block=64):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "int32"), B: T.Tensor((N,), "int32")):
+        with T.Kernel(T.ceildiv(N, block), threads=64) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] + more
+
+    return main
+END
+  host_gpu ''
+  printf '#!/bin/bash\necho start >> "%s"\nexec "%s" "$@"\n' "$D/starts" "$PWD/$TLC" > "$D/own"
+  chmod +x "$D/own"
+  TLC_TUNE_RUNNER=$D/own "$TLC" --tune --arch sm_80 "$D/plus.tl" --space block=64,128 --sweep more=1,2,3 --warmup 1 --rep 3 \
+    > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  times "$D/out" '2 tried now, 0 from the cache; 0 failed' 3
+  times "$D/starts" start 1 # none was wrong in a runner that had others
+}
+
 case_own_runner_shares() { # the numbers arrive in kernels and launchers
   cat > "$D/repeat.tl" << 'END'
 import tilelang

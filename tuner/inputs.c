@@ -7,8 +7,8 @@
 #define REFERENCE_SECONDS 3.0 // for the oracle, where it may take samples
 
 // Do both take tensors of the same types and shapes, with the same roles?
-bool tn_inputs_fit(const TnInputs *in, const Program *p) {
-  if (!in->arena) return false;
+bool tn_inputs_fit(const TnInputs *in, const Program *p, const char *sizes) {
+  if (!in->arena || strcmp(in->sizes, sizes)) return false;
   const RunData *d = &in->data;
   const Program *q = d->program;
   RunData own = *d;
@@ -59,11 +59,12 @@ void tn_inputs_drop(TnInputs *in, RtGpu *gpu) {
   *in = (TnInputs){0};
 }
 
-bool tn_inputs_make(TnInputs *in, TnProgram *owner, Buf *why) {
+bool tn_inputs_make(TnInputs *in, TnProgram *owner, const char *sizes, Buf *why) {
   const Program *p = owner->program;
   Options o = owner->options;
   *in = (TnInputs){.arena = arena_new(), .owner = *owner};
   o.arena = in->arena;
+  in->sizes = arena_str(in->arena, sizes);
   in->got = NEWN(in->arena, void *, p->params.len + 1);
   in->pinned = NEWN(in->arena, bool, p->params.len + 1);
   if (data_make(&in->data, p, &o)) {

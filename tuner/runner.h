@@ -55,8 +55,9 @@ bool tn_declared(Arena *a, const char *text, const RunData *data, uint64_t seed,
 /* inputs.c: what the candidates of one problem size share */
 
 typedef struct {
-  Arena *arena;    // NULL: there are none
-  TnProgram owner; // whose arguments they are
+  Arena *arena;      // NULL: there are none
+  TnProgram owner;   // whose arguments they are
+  const char *sizes; // and for which values of what is not tuned
   RunData data;
   void **got; // per parameter, room for an output
   bool *pinned;
@@ -65,10 +66,11 @@ typedef struct {
 } TnInputs;
 
 // For the program `owner`, which is theirs from now on. False, and why: they cannot be made.
-bool tn_inputs_make(TnInputs *in, TnProgram *owner, Buf *why);
+bool tn_inputs_make(TnInputs *in, TnProgram *owner, const char *sizes, Buf *why);
 void tn_inputs_drop(TnInputs *in, RtGpu *gpu); // gpu: may be NULL where it has seen none of them
-// Does the program take tensors of the same types and shapes, with the same roles? Of none: no.
-bool tn_inputs_fit(const TnInputs *in, const Program *p);
+// Does the program take tensors of the same types and shapes, with the same roles, and is it for
+// the same sizes? Of none: no.
+bool tn_inputs_fit(const TnInputs *in, const Program *p, const char *sizes);
 // The arguments of the launcher of `p`. Returns how many.
 int tn_inputs_args(const TnInputs *in, Arena *a, const Program *p, RtArg **out);
 // By the candidate `of`, once. declared: EvEntry.reference, or NULL. False, and why.

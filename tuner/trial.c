@@ -14,6 +14,7 @@
 typedef struct {
   TnProgram of;
   int id;
+  const char *sizes; // what was given by -p and --sweep, one a line
   RtKernel *kernel;
   RtCall *call;
 } Loaded;
@@ -79,6 +80,13 @@ static TnCandidate candidate_of(Arena *a, const TnMessage *m) {
   return c;
 }
 
+static const char *sizes_text(Arena *a, const TnCandidate *c) {
+  const char *text = "";
+  for (int i = 0; i < c->sizes.len; i++)
+    text = arena_printf(a, "%s%s=%s\n", text, c->sizes.data[i].name, c->sizes.data[i].value);
+  return text;
+}
+
 // The program of a message's candidate, for the target that it names.
 static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *why) {
   Arena *a = arena_new();
@@ -88,6 +96,7 @@ static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *w
   if (tn_wire_get(m, "arch")) own.arch = tn_wire_get(m, "arch");
   c->id = candidate.id;
   bool ok = tn_program_open(&c->of, &space, &candidate, why);
+  c->sizes = sizes_text(c->of.arena, &candidate);
   arena_free(a);
   return ok;
 }
@@ -95,7 +104,7 @@ static bool open_program(Loaded *c, const Options *o, const TnMessage *m, Buf *w
 static bool make_inputs(TnTrials *t, const TnMessage *m, TnInputs *out, Buf *why) {
   Loaded owner = {0};
   bool ok = open_program(&owner, t->options, m, why);
-  if (ok) ok = tn_inputs_make(out, &owner.of, why);
+  if (ok) ok = tn_inputs_make(out, &owner.of, owner.sizes, why);
   else unload(&owner);
   lap(t, &t->spent.data);
   return ok;
@@ -124,15 +133,19 @@ static bool give_numbers(const Loaded *c, const char *text, Buf *why) {
   return rt_kernel_take_numbers(c->kernel, list.data, why) == RT_OK;
 }
 
+static bool fits(const TnInputs *in, const Loaded *c) {
+  return tn_inputs_fit(in, c->of.program, c->sizes);
+}
+
 // Other inputs for candidates to come; false, and why: they cannot be made.
-static bool change_inputs(TnTrials *t, const TnMessage *m, const Program *p, Buf *why) {
+static bool change_inputs(TnTrials *t, const TnMessage *m, const Loaded *c, Buf *why) {
   if (t->nkept) {
     buf_puts(why, "its arguments have other shapes than those of the others");
     return false;
   }
   unload(&t->base);
   if (t->now.arena) tn_inputs_drop(&t->now, t->gpu);
-  bool made = tn_inputs_fit(&t->next, p);
+  bool made = fits(&t->next, c);
   if (!made) return make_inputs(t, m, &t->now, why);
   t->now = t->next;
   t->next = (TnInputs){0};
@@ -143,7 +156,7 @@ static bool change_inputs(TnTrials *t, const TnMessage *m, const Program *p, Buf
 static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   bool ok = open_program(c, t->options, m, why);
   lap(t, &t->spent.load);
-  if (ok && !tn_inputs_fit(&t->now, c->of.program)) ok = change_inputs(t, m, c->of.program, why);
+  if (ok && !fits(&t->now, c)) ok = change_inputs(t, m, c, why);
   lap(t, &t->spent.data);
   if (ok) ok = need_reference(t, m, c, &t->now, why);
   return ok ? TN_TRIAL_OK : TN_TRIAL_FAILED;
@@ -311,7 +324,7 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
 
 // The inputs that come after those in use.
 static void prepare_next(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
-  if (!open_program(c, t->options, m, why) || tn_inputs_fit(&t->now, c->of.program)) return;
+  if (!open_program(c, t->options, m, why) || fits(&t->now, c)) return;
   if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
   if (make_inputs(t, m, &t->next, why)) (void)need_reference(t, m, c, &t->next, why);
 }
