@@ -32,6 +32,7 @@ static const Target targets[] = {
      .smem_per_sm = 233472,
      .l2 = (int64_t)50 << 20,
      .fp8_mma = true,
+     .fp8_widens = true,
      .red_vec_f32 = true,
      .atomic_bf16 = true,
      .bulk = true,

@@ -19,6 +19,7 @@ typedef struct {
   int max_param_bytes;     // of a kernel, from CUDA 12.1 on
   int64_t l2;              // bytes of the L2 cache
   bool fp8_mma;            // mma.sync with e4m3/e5m2 operands
+  bool fp8_widens;         // which ptxas makes 16-bit products of
   bool red_vec_f32;        // red.global.add.v2/v4.f32
   bool atomic_bf16;        // native bf16 atomics
   bool bulk;               // mbarriers, TMA and bulk copies, clusters, setmaxnreg, wgmma

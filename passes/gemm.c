@@ -1,7 +1,9 @@
 // gemm on mma.sync: each warp owns a block of C in registers; k-steps of both operands are loaded
-// one ahead of the multiplications that use them.
+// one ahead of the multiplications that use them, where registers suffice.
 // SPDX-License-Identifier: MIT
 #include "passes/gemm.h"
+
+enum { OTHERS = 30 }; // registers of a thread beside accumulators and operands
 
 static Expr *num(Gemm *g, int64_t v) { return ex_index(g->l->arena, v); }
 
@@ -38,9 +40,14 @@ static void operand_init(Gemm *g, GemmOperand *o, int arg, bool is_b, Expr *lane
   o->in_regs = form->scope == SC_FRAGMENT;
 }
 
+// Of the registers of operands, the one that a k-step is in.
+static Expr *half_of(Gemm *g, Expr *step) {
+  return g->single ? num(g, 0) : ex_floormod(g->l->arena, step, num(g, 2));
+}
+
 static void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
   Arena *a = g->l->arena;
-  Expr *half = ex_floormod(a, step, num(g, 2));
+  Expr *half = half_of(g, step);
   const PlanGemm *p = g->plan;
   Var *tm = lower_loop_var(g->l, "tm"), *tn = lower_loop_var(g->l, "tn");
   Expr *m = ex_var(a, tm), *n = ex_var(a, tn);
@@ -56,7 +63,7 @@ static void gemm_multiply(Gemm *g, Expr *step, Stmt *out) {
 
 // into half step % 2
 static void gemm_load_step(Gemm *g, Expr *step, bool tail, Stmt *out) {
-  Expr *half = ex_floormod(g->l->arena, step, num(g, 2));
+  Expr *half = half_of(g, step);
   gemm_operand_load(&g->a, step, half, tail, out);
   gemm_operand_load(&g->b, step, half, tail, out);
 }
@@ -74,6 +81,20 @@ static void gemm_clear(Gemm *g, Stmt *out) {
   st_add(a, body, st_store(a, g->c, &idx, 1, zero, g->s->span));
   Stmt *loop = unrolled(g, i, (int64_t)g->tiles_m * g->tiles_n * 4, body);
   st_add(a, out, ex_is(clear, 1) ? loop : lower_if(g->l, clear, loop, g->s->span));
+}
+
+// Each step loads what it multiplies, and none begins before the last one's end.
+static void single_steps(Gemm *g, int steps, Stmt *out) {
+  Var *v = lower_loop_var(g->l, "ks");
+  Expr *step = ex_var(g->l->arena, v);
+  Stmt *body = block(g), *loop;
+  int mark = facts_mark(g->l->facts);
+  facts_push_loop(g->l->facts, v, num(g, 0), num(g, steps));
+  gemm_load_step(g, step, false, body);
+  gemm_multiply(g, step, body);
+  facts_pop(g->l->facts, mark);
+  st_add(g->l->arena, out, loop = unrolled(g, v, steps, body));
+  loop->u.loop.unroll = 1;
 }
 
 // Full steps: step 0 is loaded first, then each step loads its successor before it multiplies.
@@ -97,6 +118,23 @@ static void full_steps(Gemm *g, int steps, Stmt *out) {
   st_add(a, out, unrolled(g, v, steps, body));
 }
 
+// 8-bit floats that are multiplied as 16-bit ones take twice their registers: those of B in a
+// k-step and those of a tile of A at once, beside what is loaded. Do two k-steps fit?
+static bool is_single(Gemm *g) {
+  const PlanGemm *p = g->plan;
+  const Target *t = g->l->c->target;
+  const PlanRoles *roles = plan_of_roles(g->l->c->plan, g->l->kernel);
+  int most = roles ? roles->consumer_regs : t->max_regs_per_thread;
+  if (!t->fp8_widens || dt_bits(p->ab) != 8 || !dt_is_float(p->ab) || g->steps < 2) return false;
+  int sums = g->tiles_m * g->tiles_n * 4, a = g->tiles_m * 4, b = g->tiles_n * 2;
+  int regs = sums + 2 * (a + b) + 2 * (4 + b) + OTHERS;
+  if (regs <= most) return false;
+  diag_remark(g->l->c->diags, g->s->span, "gemm",
+              "k-steps one by one: with two in registers a thread takes about %d, and has %d", regs,
+              most);
+  return true;
+}
+
 // sets up both operands
 static void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
   Arena *a = l->arena;
@@ -112,6 +150,8 @@ static void gemm_open(Gemm *g, Lower *l, Stmt *s, Stmt *out) {
   Expr *wn = ex_floordiv(a, warp, num(g, p->warps_m));
   operand_init(g, &g->a, 0, false, lane, lower_simplify(l, wm));
   operand_init(g, &g->b, 1, true, lane, lower_simplify(l, wn));
+  g->single = !g->a.in_regs && !g->b.in_regs && is_single(g);
+  g->a.halves = g->b.halves = g->single ? 1 : 2;
   gemm_operand_start(&g->a, out);
   gemm_operand_start(&g->b, out);
 }
@@ -127,7 +167,8 @@ void gemm_lower(Lower *l, Stmt *s, Stmt *out) {
   gemm_open(&g, l, s, body);
   gemm_leads(&g, body);
   gemm_clear(&g, body);
-  if (g.steps) full_steps(&g, g.steps, body);
+  if (g.single) single_steps(&g, g.steps, body);
+  else if (g.steps) full_steps(&g, g.steps, body);
   if (g.tail) {
     gemm_load_step(&g, num(&g, g.steps), true, body);
     gemm_multiply(&g, num(&g, g.steps), body);

@@ -21,7 +21,8 @@ typedef struct {
   Expr *lane;   // 0..31
   Expr *outer;  // index of this warp's first row (column) in the buffer
   Expr *k0;     // index of the gemm's first k in the buffer
-  Buffer *frag; // registers: the operand itself, or two k-steps of loaded tiles
+  int halves;   // k-steps of loaded tiles that frag holds
+  Buffer *frag; // registers: the operand itself, or its loaded tiles
   bool in_regs; // the operand is a fragment: nothing to load
   bool matrix;  // ldmatrix can serve the whole k-steps
   bool pair;    // outer indices go to the tiles in pairs (PlanGemm.pair_m, pair_n)
@@ -60,7 +61,8 @@ typedef struct {
   GemmOperand a, b;
   Buffer *c;
   int tiles_m, tiles_n, steps;
-  bool tail; // the last step is partial
+  bool tail;   // the last step is partial
+  bool single; // registers hold one k-step at a time
 } Gemm;
 
 /* gemm.c */

@@ -59,7 +59,7 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
     o->frag = o->buf;
     return;
   }
-  Expr *size = num(o, 2 * (int64_t)o->tiles * o->per);
+  Expr *size = num(o, (int64_t)o->halves * o->tiles * o->per);
   const char *name = arena_printf(a, "%s_frag", o->buf->name);
   o->frag = buf_new(a, name, o->buf->dtype, SC_LOCAL, &size, 1, o->span);
   vec_push(a, &o->l->kernel->buffers, o->frag);

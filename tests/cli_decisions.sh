@@ -219,6 +219,23 @@ case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a c
   same "$(maps -fl2-fetch=128)" "3 PROMOTION_L2_128B"
   same "$(maps -fno-l2-fetch)" "3 PROMOTION_NONE"
 }
+case_single_steps() { # k-steps of 8-bit floats one by one where two do not fit a thread's registers
+  step() {
+    "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -p M=256,N=256,K=256,bk=64,dtype=float8_e4m3 "$@" \
+      -o "$D/x.cu" > "$D/out" 2>&1 || fail "$(cat "$D/out")"
+    if grep -q 'k-steps one by one: with two in registers a thread takes about 262, and has 240' "$D/out"; then
+      grep -A1 '#pragma unroll 1$' "$D/x.cu" | grep -q 'for (int ks = 0' || fail "$* unrolls the steps"
+      echo one
+    fi
+  }
+  same "$(step -p bm=128,bn=128)" one
+  "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -fno-warp-specialize -o "$D/x.cu" \
+    -p M=256,N=256,K=256,bk=64,dtype=float8_e4m3,bm=128,bn=128 2>&1 | grep -q 'has 255' ||
+    fail "the consumers' registers"
+  same "$(step -p bm=128,bn=64)" ''
+  same "$(step -p bm=128,bn=128,dtype=int8,acc=int32)" ''
+  same "$(step -p bm=128,bn=128,af=1)" '' # registers of a fragment have no run-time index
+}
 case_flag_values() { # a value that a flag has not is refused, with the nearest that it has
   refused() { # -fNAME[=VALUE], what is said
     "$TLC" samples/gemm.tl "$1" -o "$D/x.cu" 2> "$D/err" && fail "$1 is taken"
