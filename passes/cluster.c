@@ -52,9 +52,29 @@ static bool in_channel(const PassCtx *c, const Stmt *s, int channel) {
   return plan_copy(c->plan, s)->channel == channel;
 }
 
+typedef struct {
+  const Buffer *tile;
+  bool found;
+} Loads;
+
+static void note_load(void *ctx, Expr *x) {
+  Loads *l = ctx;
+  if (x->kind == EX_LOAD && buf_root(x->u.load.buf) == buf_root(l->tile)) l->found = true;
+}
+
+static void note_loads(void *ctx, Expr **slot) { ex_walk(*slot, note_load, ctx); }
+
+// Does a bound, an index or a condition of the statement itself read the tile?
+static bool loads(Stmt *s, const Buffer *tile) {
+  Loads l = {tile, false};
+  st_exprs(s, note_loads, &l);
+  return l.found;
+}
+
 // Does a statement do with the tile nothing but multiply it by wgmma, at least once?
 static bool multiplies(PassCtx *c, Stmt *s, const Buffer *tile) {
   int64_t trips = 0;
+  if (loads(s, tile)) return false;
   if (s->kind == ST_OP)
     return s->u.op.op == OP_GEMM && plan_gemm(c->plan, s)->wgmma && plan_loaded(c->plan, s) != tile;
   const PlanLoop *plan = plan_loop(c->plan, s);
