@@ -121,6 +121,31 @@ case_slots() { # a slot that wgmma multiplies comes from one lane, in loops that
   same "$(lanes samples/gemm_nt.tl)" 0
   same "$(lanes samples/flash_attention.tl)" 0
   same "$(lanes samples/gemm_nt.tl -fno-wgmma)" 0
+  cat > "$D/counts.tl" << 'END' # and no other counter does
+import tilelang.language as T
+
+
+@T.prim_func
+def counts(A: T.Tensor((256, 512), T.float16), B: T.Tensor((256, 512), T.float16),
+           C: T.Tensor((256, 256), T.float32), D: T.Tensor((4,), T.int32)):
+    with T.Kernel(2, 2, threads=128) as (bx, by):
+        As = T.alloc_shared((128, 64), T.float16)
+        Bs = T.alloc_shared((128, 64), T.float16)
+        Cl = T.alloc_fragment((128, 128), T.float32)
+        n = T.alloc_var(T.int32, init=0)
+        T.clear(Cl)
+        for k in T.Pipelined(8, num_stages=3):
+            T.copy(A[by * 128, k * 64], As)
+            T.copy(B[bx * 128, k * 64], Bs)
+            T.gemm(As, Bs, Cl, transpose_B=True)
+            seen: T.int32 = n
+            if seen < 5:
+                n = seen + 2
+        T.copy(Cl, C[by * 128, bx * 128])
+        D[by * 2 + bx] = n
+END
+  same "$(lanes "$D/counts.tl")" 1
+  same "$(grep -c ' = tlc_shuffle_index' "$D/x.cu")" 1
 }
 case_late_columns() { # what is evened out, and when not
   says() { "$TLC" tests/cases/columns.tl --arch=sm_90a --remarks -p "$@" -o "$D/x.cu" 2>&1 | grep 'columns:'; }
