@@ -86,10 +86,10 @@ def first_trouble(text):
     return lines[0] if lines else last_line(text)
 
 
-def result(row, said):
-    """A row of the book from a line of tlc --bench --json."""
+def result(row, said, more):
+    """A row of the book from a line of tlc --bench --json; more: the options that the command line added."""
     out = {"row": row.key, "group": row.group, "title": row.title, "source": row.file, "bindings": row.bindings,
-           "options": " ".join(row.options), "tuned": row.tuned, "arch": said.get("arch"),
+           "options": " ".join(row.options), "more": " ".join(more), "tuned": row.tuned, "arch": said.get("arch"),
            "config": said.get("bindings"), "date": time.strftime("%Y-%m-%d", time.gmtime()),
            "us": said["time"]["us"], "us_interval": said["time"]["us_interval"], "rounds": said["time"]["rounds"],
            "launches": said["time"]["launches"], "tflops": said.get("tflops"), "gbytes": said.get("gbytes"),
@@ -140,7 +140,7 @@ def measure(row, o, folder, peers):
         return None, {"row": row.key, "group": row.group, "title": row.title, "goal": row.keys.get("goal"),
                       "goal_of": row.keys.get("of"), "failed": first_trouble(done.stderr)}
     said = json.loads(done.stdout.strip().splitlines()[-1])
-    out = result(row, said)
+    out = result(row, said, o.rest)
     if "defaults are used" in done.stderr:  # the file has no entry for this kernel and target
         out["tuned"] = None
     if "no cuBLAS beside it: " in done.stderr:

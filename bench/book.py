@@ -64,13 +64,14 @@ def write(path, text):
 
 
 def means(rows):
-    """(group, peer, geometric mean, count), rows of other options apart, where two rows or more have the peer."""
+    """(group, peer, geometric mean, least, count) where two rows or more have the peer. Rows that the command line gave
+    more options are apart."""
     out = {}
     for r in rows:
         for p in r.get("peers", ()):
-            group = f"{r['group']}, {r['options']}" if r["options"] else r["group"]
+            group = f"{r['group']}, {r['more']}" if r.get("more") else r["group"]
             out.setdefault((group, p["name"]), []).append(p["ratio"])
-    return [(g, p, math.exp(sum(map(math.log, v)) / len(v)), len(v)) for (g, p), v in out.items() if len(v) > 1]
+    return [(g, p, math.exp(sum(map(math.log, v)) / len(v)), min(v), len(v)) for (g, p), v in out.items() if len(v) > 1]
 
 
 def dates(rows):

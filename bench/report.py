@@ -41,7 +41,8 @@ def left_out(rows):
 
 
 def summary(rows):
-    return [f"{group}: geometric mean of {n}: {mean:.3f} of {peer}" for group, peer, mean, n in book.means(rows)]
+    return [f"{group}: geometric mean of {n}: {mean:.3f} of {peer}, least {least:.3f}"
+            for group, peer, mean, least, n in book.means(rows)]
 
 
 def markdown(card, rows):
