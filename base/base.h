@@ -166,6 +166,7 @@ const char *diag_code(DiagId id); // "E301"
 /* clock.c */
 
 double clock_seconds(void); // of a monotonic clock, since some moment
+int processor_count(void);  // that this process may run on
 
 /* die.c: our bugs, and the world's failures */
 

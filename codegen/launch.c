@@ -233,7 +233,7 @@ static void launch_attributes(Cg *c, const Kernel *k) {
     cg_line(c, "attribute[%d].id = cudaLaunchAttributeClusterDimension;", i);
     for (int d = 0; d < 3; d++)
       cg_line(c, "attribute[%d].val.clusterDim.%c = %d;", i, "xyz"[d],
-              k -> cluster[d] > 0 ? k -> cluster[d] : 1);
+              k->cluster[d] > 0 ? k->cluster[d] : 1);
     i++;
   }
   if (early) {

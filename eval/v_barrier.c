@@ -6,7 +6,6 @@
 #include "eval/internal.h"
 #include "eval/runs.h"
 
-
 static Region *barrier_at(Ev *ev, Buffer *b, Expr *i) {
   Expr *one = ex_index(ev->arena, 1);
   return region_new(ev->arena, b, &i, &one);

@@ -3,7 +3,6 @@
 #include "ir/layout.h"
 #include "ir/verify.h"
 
-
 static Arg *arg(Stmt *s, const char *name) { return &s->u.op.arg[op_arg(s->u.op.op, name)]; }
 
 static int64_t count(Verify *v, const Region *r) {

@@ -24,9 +24,8 @@ typedef struct {
   struct Thrift *thrift;  // what kernels give up to fit (passes/internal.h); NULL before
 } PassCtx;
 
-// Runs the pipeline in place. False when errors were reported, or the result is not wanted.
-// After each pass the verifier runs; a
-// failure there dies.
+// Runs the pipeline in place. False when errors were reported, or the result is not wanted. After
+// each pass the verifier runs; a failure there dies.
 bool passes_run(Program *p, PassCtx *c);
 // Before the passes: kernels ahead of the program's that set the tensors of these names, of which
 // NULL is the last, to zero.

@@ -83,6 +83,7 @@ static Stmt *wait_late(Arena *a, const Traffic *t, Stmt *s, bool *waited) {
 }
 
 typedef struct {
+  Arena *arena;
   const Traffic *t;
   bool found;
 } Plain;
@@ -96,21 +97,15 @@ static void plain_load(void *ctx, const Access *x) {
     p->found |= traffic_writes(p->t, x->region.buf);
 }
 
-typedef struct {
-  Arena *arena;
-  Plain plain;
-} Loads;
-
 static void plain_loads(void *ctx, Stmt *s) {
-  Loads *l = ctx;
-  st_accesses(l->arena, s, plain_load, &l->plain);
+  st_accesses(((Plain *)ctx)->arena, s, plain_load, ctx);
 }
 
 // Would its producer's loads go ahead of a late wait?
 static bool gains(Arena *a, const Traffic *t, Kernel *k) {
-  Loads loads = {a, {t, false}};
-  st_walk(k->body, plain_loads, &loads);
-  if (loads.plain.found) return false;
+  Plain plain = {a, t, false};
+  st_walk(k->body, plain_loads, &plain);
+  if (plain.found) return false;
   for (int i = 0; i < k->body->u.block.len; i++) {
     Stmt *s = k->body->u.block.data[i];
     if (s->kind == ST_IF && s->u.branch.roles)

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
-
 typedef struct {
   PassCtx *c;
   Kernel *kernel;

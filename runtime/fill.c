@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 // The counter-based generator of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
@@ -145,10 +144,9 @@ static void *fill_part(void *ctx) {
 }
 
 static void fill_parts(const Part *all, int64_t count) {
-  cpu_set_t set;
   pthread_t thread[MOST_THREADS];
   Part part[MOST_THREADS];
-  int64_t n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+  int64_t n = processor_count();
   if (n > MOST_THREADS) n = MOST_THREADS;
   if (n > count / A_THREADS) n = count / A_THREADS + 1;
   int started = 0;

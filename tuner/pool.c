@@ -3,7 +3,6 @@
 #include "tuner/pool.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,17 +27,10 @@ struct TnPool {
   bool starved; // the last look at the memory forbade a start
 };
 
-// Those that this process may use.
-static int processors(void) {
-  cpu_set_t set;
-  if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
-  return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 int tn_pool_jobs(int wanted) {
   const char *env = getenv("TLC_JOBS");
   if (wanted <= 0 && env) wanted = atoi(env);
-  if (wanted <= 0) wanted = processors();
+  if (wanted <= 0) wanted = processor_count();
   return wanted < 1 ? 1 : wanted > 256 ? 256 : wanted;
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tuner/internal.h"
