@@ -92,17 +92,18 @@ Layout *layout_mma_b(Arena *a, int n, int k, int bits, bool trans, int wm, int w
 /* layout_wgmma.c: operands of wgmma over wm x wn warpgroups, the m index fastest; each owns a
    contiguous block of M / wm rows and N / wn columns */
 
-// An operand of 32-bit elements stored along M or N, which no descriptor describes, is loaded from
-// shared memory into the instruction's registers. They are those of its rows: with B loaded the
-// instruction's product is that of the transposes. A thread's two rows of a block of 64 are
-// neighbours, one load, and those of a half warp lie in 16-byte chunks of which no two meet in a
-// bank under the XOR of 128 bytes.
+// An operand of 8- or 32-bit elements stored along M or N, which no descriptor describes, is loaded
+// from shared memory into the instruction's registers. They are those of its rows: with B loaded
+// the instruction's product is that of the transposes. A thread's two rows of a block of 64 are
+// neighbours: of 8 bits, those that ldmatrix.trans moves as one; of 32 bits, one load, and those of
+// a half warp lie in 16-byte chunks of which no two meet in a bank under the XOR of 128 bytes.
 typedef enum { WGMMA_NONE_LOADED, WGMMA_A_LOADED, WGMMA_B_LOADED } WgmmaLoaded;
 
 // C of M x N: m64 micro tiles; registers (tile_m * tiles_n8 + tile_n8) * 4 + c, in elements: an
 // instruction's run of n / 2 registers starts at (tile_m * tiles_n8 + first tile_n8) * 4. With B
-// loaded, M and N change places in that.
-Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded);
+// loaded, M and N change places in that. loaded_bits: of the loaded operand's elements.
+Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded,
+                       int loaded_bits);
 // A of M x K (K x M when trans) in registers, atoms of 64 x (256 / bits): registers (tile_m *
 // tiles_k + tile_k) * (128 / bits) + a; replicated over wn. K is rounded up to the atom.
 Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int wn);

@@ -9,8 +9,8 @@ enum { STEP_BITS = 256, ROWS = 8, CHUNK = 16, MAX_N = 256, LEADS = 16 };
 /* ------------------------------------------------------------------ registers */
 
 // Rows of an operand in registers over warpgroups `first` threads apart: each thread's in a block
-// of 64 are `half` bits apart, blocks `block` bits.
-static void set_rows(Arena *a, Layout *l, int dim, bool loaded, int64_t half, int blocks,
+// of 64 are `half` bits apart, blocks `block` bits. loaded: bits of its elements where it is.
+static void set_rows(Arena *a, Layout *l, int dim, int loaded, int64_t half, int blocks,
                      int64_t block, int groups, int64_t first) {
   Digit plain[] = {{8, OWN_THREAD, 4},
                    {2, OWN_REG, half},
@@ -20,23 +20,30 @@ static void set_rows(Arena *a, Layout *l, int dim, bool loaded, int64_t half, in
   Digit pairs[] = {{2, OWN_REG, half},       {2, OWN_THREAD, 4},         {2, OWN_THREAD, 16},
                    {2, OWN_THREAD, 32},      {2, OWN_THREAD, 8},         {2, OWN_THREAD, 64},
                    {blocks, OWN_REG, block}, {groups, OWN_THREAD, first}};
-  if (loaded) layout_set_dim(a, l, dim, pairs, LEN(pairs));
+  Digit bytes[] = {{2, OWN_REG, half},
+                   {8, OWN_THREAD, 4},
+                   {4, OWN_THREAD, 32},
+                   {blocks, OWN_REG, block},
+                   {groups, OWN_THREAD, first}};
+  if (loaded == 8) layout_set_dim(a, l, dim, bytes, LEN(bytes));
+  else if (loaded) layout_set_dim(a, l, dim, pairs, LEN(pairs));
   else layout_set_dim(a, l, dim, plain, LEN(plain));
 }
 
-Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded) {
+Layout *layout_wgmma_c(Arena *a, int m, int n, int bits, int wm, int wn, WgmmaLoaded loaded,
+                       int loaded_bits) {
   bool turned = loaded == WGMMA_B_LOADED;
   int rows = turned ? n : m, wr = turned ? wn : wm, cols = turned ? m : n, wc = turned ? wm : wn;
   if (rows % (64 * wr) || cols % (8 * wc))
     die("wgmma accumulator of %d x %d over %d x %d warpgroups", m, n, wm, wn);
   int tr = rows / 64 / wr, tc = cols / 8 / wc;
   Layout *l = layout_two_dims(a, m, n, bits, 128 * wm * wn);
-  int64_t next_m = 128, next_n = 128 * (int64_t)wm; // warpgroups
+  int64_t half = 2 * (int64_t)bits, next_m = 128, next_n = 128 * (int64_t)wm; // warpgroups
   Digit col[] = {{2, OWN_REG, bits},
                  {4, OWN_THREAD, 1},
                  {tc, OWN_REG, 4 * (int64_t)bits},
                  {wc, OWN_THREAD, turned ? next_m : next_n}};
-  set_rows(a, l, turned, loaded, 2 * (int64_t)bits, tr, (int64_t)tc * 4 * bits, wr,
+  set_rows(a, l, turned, loaded ? loaded_bits : 0, half, tr, (int64_t)tc * 4 * bits, wr,
            turned ? next_n : next_m);
   layout_set_dim(a, l, !turned, col, LEN(col));
   return l;
@@ -48,7 +55,7 @@ Layout *layout_wgmma_a(Arena *a, int m, int k, int bits, bool trans, int wm, int
   Layout *l = layout_two_dims(a, trans ? k : m, trans ? m : k, bits, 128 * wm * wn);
   Digit col[] = {
       {32 / bits, OWN_REG, bits}, {4, OWN_THREAD, 1}, {2, OWN_REG, 64}, {tk, OWN_REG, 128}};
-  set_rows(a, l, trans, false, 32, tm, (int64_t)tk * 128, wm, 128);
+  set_rows(a, l, trans, 0, 32, tm, (int64_t)tk * 128, wm, 128);
   layout_set_dim(a, l, !trans, col, 4);
   l->nreplicas = wn > 1;
   l->replica = NEW(a, Replica);
@@ -61,7 +68,7 @@ Layout *layout_wgmma_loaded(Arena *a, int m, int k, int groups) {
   Layout *l = layout_two_dims(a, k, m, 32, 128 * groups);
   Digit along[] = {{4, OWN_THREAD, 1}, {2, OWN_REG, 64}, {k / 8, OWN_REG, 128}};
   layout_set_dim(a, l, 0, along, LEN(along));
-  set_rows(a, l, 1, true, 32, m / 64 / groups, (int64_t)(k / 8) * 128, groups, 128);
+  set_rows(a, l, 1, 32, 32, m / 64 / groups, (int64_t)(k / 8) * 128, groups, 128);
   return l;
 }
 

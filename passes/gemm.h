@@ -1,4 +1,4 @@
-// What gemm.c and gemm_load.c share: one operand of a gemm on its way into registers.
+// What gemm.c, gemm_load.c and gemm_loads.c share: one operand of a gemm on its way into registers.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_GEMM_H
 #define TLC_GEMM_H
@@ -36,6 +36,8 @@ typedef struct {
 
 // Decides how the operand is loaded, and binds this lane's row, column and key.
 void gemm_operand_start(GemmOperand *o, Stmt *out);
+// The part of that which binds, where ldmatrix serves (matrix).
+void gemm_operand_place(GemmOperand *o, Stmt *out);
 // Binds the offset of the region's leading indices, as the loop variables around are now.
 void gemm_operand_lead(GemmOperand *o, Stmt *out);
 // Loads k-step `step` into half `half` (0 or 1) of the registers. With a tail, elements past K are
@@ -53,6 +55,10 @@ Expr *gemm_operand_cell(GemmOperand *o, Expr *tile, Expr *step);
 void gemm_bytes_place(GemmOperand *o, Expr **across, Expr **along);
 void gemm_bytes_start(GemmOperand *o, Stmt *out);
 void gemm_bytes_load(GemmOperand *o, Expr *step, Expr *half, Stmt *out);
+// What gemm_bytes_load is made of: ldmatrix of the group at `cell` to `raw`, and from there the
+// register (four bytes of frag, from `to` on) of k from 16h and the even or odd outer index.
+Stmt *gemm_bytes_raw(GemmOperand *o, Expr *cell, Expr *raw);
+Stmt *gemm_bytes_pick(GemmOperand *o, Expr *raw, int h, int odd, Expr *to);
 
 typedef struct {
   Lower *l;

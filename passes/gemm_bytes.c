@@ -1,7 +1,7 @@
-// 8-bit operands of mma.sync stored along their outer dimension: ldmatrix.trans moves pairs of
-// outer indices, byte_perm takes the pairs apart. A pair's indices 2g and 2g + 1 go to row g of the
-// two halves of A's tile, or of two neighbouring tiles of B: the accumulator's layout says the
-// same (layout_mma_c, pair_m and pair_n).
+// 8-bit operands stored along their outer dimension: ldmatrix.trans moves pairs of outer indices,
+// byte_perm takes the pairs apart. A pair's indices 2g and 2g + 1 go to row g of the two halves of
+// A's tile, or of two neighbouring tiles of B: the accumulator's layout says the same
+// (layout_mma_c, pair_m and pair_n; layout_wgmma_c, whose loaded operand is A here).
 //
 // One ldmatrix.x4 covers 16 outer indices and 32 k. Of its matrices X0 Y0 X1 Y1, those numbered h
 // hold k from 16h. Lane 4g + q gets the pair g of two k from each: of its four, 4q .. 4q + 3, X has
@@ -42,15 +42,17 @@ void gemm_bytes_start(GemmOperand *o, Stmt *out) {
   o->pick = lower_let(o->l, out, o->is_b ? "b_pick" : "a_pick", lower_simplify(o->l, pick));
 }
 
-// Register `reg` (four bytes) of tile `tile`, of the group that is at `raw`.
-static Stmt *pick_bytes(GemmOperand *o, Expr *raw, int h, int odd, Expr *tile, int reg,
-                        Expr *half) {
+Stmt *gemm_bytes_raw(GemmOperand *o, Expr *cell, Expr *raw) {
+  Arena *a = o->l->arena;
+  return st_op(a, OP_LDMATRIX, o->span, region_flat(a, o->buf, cell, 16),
+               region_flat(a, o->raw, raw, GROUP), (int64_t)4, (int64_t)1);
+}
+
+Stmt *gemm_bytes_pick(GemmOperand *o, Expr *raw, int h, int odd, Expr *to) {
   Arena *a = o->l->arena;
   Expr *from = add(o, raw, num(o, 8 * h));
-  Expr *to = mul(o, add(o, mul(o, half, o->tiles), tile), o->per);
   return st_op(a, OP_BYTE_PERM, o->span, region_flat(a, o->raw, from, 8),
-               region_flat(a, o->frag, add(o, to, num(o, 4 * reg)), 4),
-               add(o, o->pick, num(o, 0x1111 * odd)));
+               region_flat(a, o->frag, to, 4), add(o, o->pick, num(o, 0x1111 * odd)));
 }
 
 void gemm_bytes_load(GemmOperand *o, Expr *step, Expr *half, Stmt *out) {
@@ -61,14 +63,13 @@ void gemm_bytes_load(GemmOperand *o, Expr *step, Expr *half, Stmt *out) {
   facts_push_loop(o->l->facts, v, num(o, 0), num(o, groups));
   Stmt *body = st_block(a, o->span);
   Expr *first = mul(o, ex_var(a, v), tiles), *raw = mul(o, ex_var(a, v), GROUP);
-  st_add(a, body,
-         st_op(a, OP_LDMATRIX, o->span,
-               region_flat(a, o->buf, gemm_operand_cell(o, first, step), 16),
-               region_flat(a, o->raw, raw, GROUP), (int64_t)4, (int64_t)1));
+  st_add(a, body, gemm_bytes_raw(o, gemm_operand_cell(o, first, step), raw));
   for (int h = 0; h < 2; h++)
     for (int odd = 0; odd < 2; odd++) {
       Expr *tile = o->is_b ? add(o, first, num(o, odd)) : first;
-      st_add(a, body, pick_bytes(o, raw, h, odd, tile, o->is_b ? h : 2 * h + odd, half));
+      Expr *to = mul(o, add(o, mul(o, half, o->tiles), tile), o->per);
+      to = add(o, to, num(o, 4 * (o->is_b ? h : 2 * h + odd)));
+      st_add(a, body, gemm_bytes_pick(o, raw, h, odd, to));
     }
   facts_pop(o->l->facts, mark);
   st_add(a, out, st_for(a, LOOP_UNROLL, v, num(o, 0), num(o, groups), body, o->span));

@@ -30,17 +30,23 @@ static Expr *element_offset(GemmOperand *o, Expr *outer, Expr *k) {
   return lower_offset(o->l, o->buf, idx);
 }
 
-// ldmatrix wants 16-byte aligned cells: pitch, panel and the region's corner must allow it.
+// ldmatrix wants 16-byte aligned cells, of c elements: pitch and panel must allow it.
+static bool in_cells(const LayoutMatrix *m, int64_t c) {
+  if (m->pitch % c || m->panel % c || (m->panel && m->width % c)) return false;
+  return !m->swizzle || (m->chunk % c == 0 && 8 % (m->repeat << m->swizzle) == 0);
+}
+
 // Transposed loads move 16-bit cells, or pairs of 8; other widths need K-major storage.
 static bool can_ldmatrix(GemmOperand *o) {
   if (!o->form->layout || !layout_matrix(o->form->layout, &o->rows)) return false;
   if (!o->kmajor && o->bits != 16 && !o->pair) return false;
-  const LayoutMatrix *m = &o->rows;
-  int64_t c = cell(o);
-  if (m->pitch % c || m->panel % c || (m->panel && m->width % c)) return false;
-  if (m->swizzle && (m->chunk % c || 8 % (m->repeat << m->swizzle))) return false;
   Expr *along = o->kmajor ? o->k0 : o->outer;
-  return facts_divisor(o->l->facts, along) % c == 0;
+  return in_cells(&o->rows, cell(o)) && facts_divisor(o->l->facts, along) % cell(o) == 0;
+}
+
+bool gemm_bytes_lie(const Layout *tile, int64_t at) {
+  LayoutMatrix m;
+  return layout_matrix(tile, &m) && in_cells(&m, 16) && at % 16 == 0;
 }
 
 // The lane's place in the 8x8 matrices of one ldmatrix: `*across` along the storage rows, `*along`
@@ -63,6 +69,10 @@ void gemm_operand_start(GemmOperand *o, Stmt *out) {
   const char *name = arena_printf(a, "%s_frag", o->buf->name);
   o->frag = buf_new(a, name, o->buf->dtype, SC_LOCAL, &size, 1, o->span);
   vec_push(a, &o->l->kernel->buffers, o->frag);
+  gemm_operand_place(o, out);
+}
+
+void gemm_operand_place(GemmOperand *o, Stmt *out) {
   o->matrix = o->K >= 2 * cell(o) && can_ldmatrix(o);
   if (!o->matrix) return;
   Expr *across, *along;

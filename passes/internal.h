@@ -30,7 +30,13 @@ void keep_operands(PassCtx *c, Kernel *k);
 /* gemm_loads.c */
 
 // Registers of a thread for what it loads of an operand, of which its warpgroup has `rows` rows.
-int wgmma_loaded_regs(int rows, int K);
+int wgmma_loaded_regs(int rows, int K, int bits);
+
+/* gemm_load.c */
+
+// Can ldmatrix move 8-bit elements of the shared tile, of which those with even index along its
+// last dimension, from `at` on, begin its rows?
+bool gemm_bytes_lie(const Layout *tile, int64_t at);
 
 /* slots.c */
 

@@ -17,7 +17,8 @@ static Layout *layout_operand(Arena *a, const PlanGemm *g, const Stmt *s, int ar
   const Buffer *b = s->u.op.arg[arg].region->buf;
   int bits = dt_bits(b->dtype), wm = g->warps_m, wn = g->warps_n;
   if (g->wgmma && arg == 0) return layout_wgmma_a(a, g->M, g->K, bits, false, wm, wn);
-  if (g->wgmma && arg == 2) return layout_wgmma_c(a, g->M, g->N, bits, wm, wn, g->loaded);
+  if (g->wgmma && arg == 2)
+    return layout_wgmma_c(a, g->M, g->N, bits, wm, wn, g->loaded, dt_bits(g->ab));
   if (arg == 0)
     return layout_mma_a(a, g->M, g->K, bits, s->u.op.arg[op_arg(OP_GEMM, "transa")].i, wm, wn);
   if (arg == 1)

@@ -103,20 +103,21 @@ static const char *types_why(PassCtx *c, const Kernel *k, const Stmt *s, const P
   if (g->K % step) return arena_printf(c->arena, "K = %d is no multiple of %d", g->K, step);
   if (ta && a->scope == SC_FRAGMENT) return "a fragment is not transposed";
   if (bits == 16 || (tb && !ta)) return NULL;
-  // By descriptors along K only: one of 32 bits that does not lie so may be loaded.
+  // By descriptors along K only: one operand that does not lie so may be loaded.
   const Buffer *across = tb ? a : b, *other = tb ? b : a;
-  if (bits == 32 && across->scope == SC_SHARED && other->scope == SC_SHARED && (tb || !ta))
-    return NULL;
+  if (across->scope == SC_SHARED && other->scope == SC_SHARED && (tb || !ta)) return NULL;
   return arena_printf(c->arena, "%s of %d bits lies not along K", across->name, bits);
 }
 
 /* operands that threads load */
 
-// Can the threads of `groups` warpgroups load the operand by pairs, the same way in each step?
+// Can the threads of `groups` warpgroups load the operand by pairs, the same way in each step, or
+// by ldmatrix?
 static bool loads(PassCtx *c, const Kernel *kernel, const Region *r, int groups, int rows, int K) {
   int64_t at[2];
   WgmmaLoads loads;
   const Layout *l = dense(c->arena, kernel, r, at);
+  if (l && dt_bits(r->buf->dtype) == 8) return gemm_bytes_lie(l, at[1]);
   return l && layout_wgmma_loads(c->arena, l, at[0], at[1], K, rows, groups, &loads);
 }
 
@@ -127,19 +128,20 @@ static const char *plan_loads(PassCtx *c, const Kernel *k, const Stmt *s, PlanGe
   bool turned = loaded == WGMMA_B_LOADED;
   const Region *mine = arg[turned].region, *other = arg[!turned].region;
   int rows = turned ? g->N : g->M, cols = turned ? g->M : g->N, groups = k->threads / WARPGROUP;
-  int wr = share_rows(groups, rows), wc = groups / wr;
+  int wr = share_rows(groups, rows), wc = groups / wr, bits = dt_bits(mine->buf->dtype);
   if (rows % (ROWS * wr) || cols % (8 * wc)) return no_parts(c, groups, rows, cols);
-  int n = columns(cols / wc, most_columns(c->target, k->threads), false);
+  int n = columns(cols / wc, most_columns(c->target, k->threads), g->c == DT_I32);
   int regs = plan_consumer_regs(c->target, k->threads);
   g->sums = registers(k, g);
-  g->held = wgmma_loaded_regs(rows / wr, g->K);
+  g->held = wgmma_loaded_regs(rows / wr, g->K, bits);
   if (!n || g->sums + g->held + PLAN_OTHER_REGS > regs)
     return arena_printf(c->arena, "%d accumulators and %d others are more than %d registers",
                         g->sums, g->held + PLAN_OTHER_REGS, regs);
   if (!operand(c, k, other, false, wc, cols / wc, n, g->K))
     return arena_printf(c->arena, "no descriptor says how %s lies", other->buf->name);
   if (!loads(c, k, mine, wr, rows, g->K))
-    return arena_printf(c->arena, "%s lies not in rows of pairs", mine->buf->name);
+    return arena_printf(c->arena, "%s lies not in rows of %s", mine->buf->name,
+                        bits == 8 ? "16-byte cells" : "pairs");
   g->wgmma = true;
   g->loaded = loaded;
   g->pair_m = g->pair_n = false;
@@ -147,7 +149,7 @@ static const char *plan_loads(PassCtx *c, const Kernel *k, const Stmt *s, PlanGe
   g->warps_n = turned ? wr : wc;
   g->m = ROWS;
   g->n = n;
-  g->k = 8;
+  g->k = 256 / bits;
   diag_remark(c->diags, s->span, "gemm", "threads load %s%s", mine->buf->name,
               turned ? ", and the product is that of the transposes" : "");
   return NULL;
@@ -161,7 +163,7 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g) 
   if (!c->target->bulk) return NULL;
   const char *why = types_why(c, k, s, g);
   if (why) return why;
-  if (dt_bits(a->buf->dtype) == 32 && (ta || !tb))
+  if (dt_bits(a->buf->dtype) != 16 && (ta || !tb))
     return plan_loads(c, k, s, g, ta ? WGMMA_A_LOADED : WGMMA_B_LOADED);
   int wm = share_rows(groups, g->M), wn = groups / wm;
   if (g->M % (ROWS * wm) || g->N % (8 * wn)) return no_parts(c, groups, g->M, g->N);

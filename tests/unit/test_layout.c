@@ -405,7 +405,7 @@ END_TEST
 // registers that differ from its own by a constant in one order; where threads would go, there is
 // none.
 START_TEST(parts) {
-  Layout *l = layout_wgmma_c(arena, 128, 192, 32, 2, 1, WGMMA_NONE_LOADED);
+  Layout *l = layout_wgmma_c(arena, 128, 192, 32, 2, 1, WGMMA_NONE_LOADED, 0);
   int64_t shapes[][2] = {{128, 64}, {128, 8}, {128, 192}, {128, 96}};
   for (size_t s = 0; s < LEN(shapes); s++) {
     Layout *p = layout_part(arena, l, shapes[s]);

@@ -23,7 +23,7 @@ static void expect_at(const Layout *l, int64_t row, int64_t col, int64_t thread,
 }
 
 static void check_c(int m, int n, int bits, int wm, int wn) {
-  const Layout *l = layout_wgmma_c(arena, m, n, bits, wm, wn, WGMMA_NONE_LOADED);
+  const Layout *l = layout_wgmma_c(arena, m, n, bits, wm, wn, WGMMA_NONE_LOADED, 0);
   int rows = m / wm, cols = n / wn, per = cols / 2; // registers of a 64-row tile
   ck_assert(layout_covers(l));
   ck_assert_int_eq(layout_regs(l), rows / 64 * per);
@@ -105,14 +105,17 @@ static void check_loaded(int m, int k, int groups) {
 }
 
 // The accumulator has the rows of the loaded operand and the columns of any other.
-static void check_c_loaded(int m, int n, int wm, int wn, bool b) {
-  const Layout *l = layout_wgmma_c(arena, m, n, 32, wm, wn, b ? WGMMA_B_LOADED : WGMMA_A_LOADED);
+static void check_c_loaded(int m, int n, int wm, int wn, bool b, int bits) {
+  const WgmmaLoaded loaded = b ? WGMMA_B_LOADED : WGMMA_A_LOADED;
+  const Layout *l = layout_wgmma_c(arena, m, n, 32, wm, wn, loaded, bits);
   int rows = b ? n / wn : m / wm, cols = b ? m / wm : n / wn, per = cols / 2;
   ck_assert(layout_covers(l));
   for (int thread = 0; thread < 128 * wm * wn; thread++) {
     int gm = thread / 128 % wm, gn = thread / 128 / wm;
     for (int i = 0; i < rows / 64 * per; i++) {
-      int64_t row = (b ? gn : gm) * rows + i / per * 64 + loaded_row(thread, i >> 1 & 1);
+      int upper = i >> 1 & 1, pair = thread / 32 % 4 * 16 + thread % 32 / 4 * 2 + upper;
+      int64_t row = (b ? gn : gm) * rows + i / per * 64;
+      row += bits == 8 ? pair : loaded_row(thread, upper);
       int64_t col = (b ? gm : gn) * cols + i % per / 4 * 8 + thread % 4 * 2 + (i & 1);
       expect_at(l, b ? col : row, b ? row : col, thread, (int64_t)i * 32);
     }
@@ -123,20 +126,21 @@ START_TEST(loaded_registers) {
   check_loaded(64, 8, 1);
   check_loaded(128, 32, 1);
   check_loaded(384, 24, 2);
-  for (int b = 0; b < 2; b++) {
-    check_c_loaded(64, 64, 1, 1, b);
-    check_c_loaded(128, 192, 1, 1, b);
-    check_c_loaded(256, 128, 2, 1, b);
-    check_c_loaded(128, 256, 1, 2, b);
-    check_c_loaded(256, 256, 2, 2, b);
-  }
+  for (int b = 0; b < 2; b++)
+    for (int bits = 8; bits <= 32; bits += 24) {
+      check_c_loaded(64, 64, 1, 1, b, bits);
+      check_c_loaded(128, 192, 1, 1, b, bits);
+      check_c_loaded(256, 128, 2, 1, b, bits);
+      check_c_loaded(128, 256, 1, 2, b, bits);
+      check_c_loaded(256, 256, 2, 2, b, bits);
+    }
 }
 END_TEST
 
 // Neighbours of a row in neighbouring registers, on the same threads; others stay as they are.
 START_TEST(runs) {
-  const Layout *c = layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_B_LOADED);
-  const Layout *same[] = {layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_A_LOADED),
+  const Layout *c = layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_B_LOADED, 32);
+  const Layout *same[] = {layout_wgmma_c(arena, 128, 192, 32, 1, 1, WGMMA_A_LOADED, 32),
                           layout_mma_c(arena, 64, 64, 32, 2, 2, false, true),
                           layout_mma_b(arena, 64, 32, 32, true, 2, 2)};
   const Layout *l = layout_runs(arena, c);
@@ -321,7 +325,7 @@ START_TEST(refusals) {
   ck_assert(!layout_wgmma_tile(layout_swizzled(arena, 64, 64, 32), true, &t));
   ck_assert(!layout_wgmma_tile(layout_swizzled(arena, 64, 16, 64), false, &t));
   ck_assert(
-      !layout_wgmma_tile(layout_wgmma_c(arena, 64, 64, 16, 1, 1, WGMMA_NONE_LOADED), false, &t));
+      !layout_wgmma_tile(layout_wgmma_c(arena, 64, 64, 16, 1, 1, WGMMA_NONE_LOADED, 0), false, &t));
   ck_assert(layout_wgmma_tile(layout_swizzled(arena, 128, 64, 16), false, &t));
   ck_assert_int_eq(layout_wgmma_start(&t, 4, 0, 64), -1);  // rows within a core matrix
   ck_assert_int_eq(layout_wgmma_start(&t, 0, 8, 64), -1);  // half a step
