@@ -15,7 +15,7 @@ case_shared_memory_saved() { # what a kernel gives up whose tiles do not fit, un
   "$TLC" --arch=sm_90a --remarks -p M=200 tests/cases/roles_two_loops.tl -o "$D/x.cu" 2>&1 |
     grep -q 'As: a channel of 7 slots' || fail "the producer's ring leaves no room to the other loop's"
 }
-case_wgmma() { # of every type; of 32 bits one operand may lie across K
+case_wgmma() { # of every type; of 8 and 32 bits one operand may lie across K
   for s in gemm gemm_bf16 gemm_int8 gemm_fp8 gemm_tf32; do
     "$TLC" --arch=sm_90a --remarks samples/$s.tl -o "$D/x.cu" 2>&1 | grep -q 'wgmma m64n128' || fail "$s"
   done
@@ -28,6 +28,8 @@ case_wgmma() { # of every type; of 32 bits one operand may lie across K
     'wgmma m64n48k8 tfloat32 -> float32 on 1 x 2 warpgroups, each 48 x 64')"
   same "$(form ta=1,tb=1,bm=128,bn=48,threads=256)" "$(printf '%s\n' 'threads load As' \
     'wgmma m64n48k8 tfloat32 -> float32 on 2 x 1 warpgroups, each 64 x 48')"
+  same "$(form dtype=int8,acc=int32,ta=1,tb=1,bm=128,bn=48,threads=256)" "$(printf '%s\n' 'threads load As' \
+    'wgmma m64n48k32 int8 -> int32 on 2 x 1 warpgroups, each 64 x 48')"
 }
 case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA's
   why() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE 'not by wgmma: .*'; }
@@ -35,6 +37,7 @@ case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA'
   same "$(why samples/gemm_tf32.tl -p block_M=192)" \
     "not by wgmma: 192 accumulators and 62 others are more than 240 registers"
   same "$(why $across,ta=1,tb=0)" "not by wgmma: Bs of 32 bits lies not along K"
+  same "$(why $across,ta=1,tb=0,dtype=int8,acc=int32)" "not by wgmma: Bs of 8 bits lies not along K"
   same "$(why $across,ta=0,tb=0,af=1)" "not by wgmma: Bs of 32 bits lies not along K"
   same "$(why $across,ta=0,tb=0,bn=96)" "not by wgmma: 96 x 64 has no whole parts of 64 x 8 for 1 warpgroup"
   same "$(why samples/gemm_nt.tl -fno-wgmma)" "not by wgmma: -fno-wgmma"
