@@ -18,6 +18,7 @@ struct RtGpu {
   double busy;
   void *scratch; // pinned
   size_t scratch_bytes;
+  VEC(Handle) events;
   RtGpuInfo info;
 };
 
@@ -135,6 +136,7 @@ void rt_gpu_close(RtGpu *g) {
   if (g->context && !g->lost) {
     gpu_enter(g);
     if (g->scratch) rt_gpu_unpin(g, g->scratch);
+    for (int i = 0; i < g->events.len; i++) g->driver.event_free(g->events.data[i]);
     if (g->stream) g->driver.stream_free(g->stream);
     g->driver.release(g->device);
   }
@@ -207,6 +209,17 @@ void *gpu_scratch(RtGpu *g, size_t bytes) {
   g->scratch_bytes = bytes;
   (void)rt_gpu_pin(g, g->scratch, bytes); // else copies are slower, no more
   return g->scratch;
+}
+
+RtStatus gpu_events(RtGpu *g, int n, const Handle **out, Buf *err) {
+  int result = CU_SUCCESS;
+  while (g->events.len < n && result == CU_SUCCESS) {
+    Handle e;
+    result = g->driver.event_new(&e, 0);
+    if (result == CU_SUCCESS) vec_push(g->arena, &g->events, e);
+  }
+  *out = g->events.data;
+  return gpu_result(g, result, "making an event", err);
 }
 
 RtStatus rt_gpu_memset(RtGpu *g, void *device, int byte, size_t bytes, Buf *err) {

@@ -13,6 +13,7 @@ typedef int CheckFn(const RtValue *args, char *message, size_t size);
 typedef long long WorkspaceFn(const RtValue *args);
 typedef const char *ErrorFn(int error);
 typedef void NumbersFn(const int64_t *numbers);
+typedef void ReadyFn(void);
 
 struct RtKernel {
   Arena *arena; // holds the kernel itself
@@ -42,6 +43,12 @@ static void put_args(Buf *out, const RtSource *s, int lo, int hi) {
                s->params[i].pointer ? "void *" : c_types[s->params[i].type], 8 * i);
 }
 
+static bool has_kernel(const RtSource *s, int i) {
+  char name[256];
+  int n = snprintf(name, sizeof name, " %s_k%d(", s->symbol, i);
+  return n < (int)sizeof name && memmem(s->build.text, s->build.len, name, (size_t)n);
+}
+
 static void put_caller(Buf *out, const RtSource *s) {
   int before_workspace = s->n - s->has_workspace;
   const char *symbol = s->symbol;
@@ -69,7 +76,11 @@ static void put_caller(Buf *out, const RtSource *s) {
     if (s->sizes) out->len -= 2; // the last comma and space
     buf_puts(out, ");\n}\n");
   }
-  buf_puts(out, "extern \"C\" const char *tlc_rt_error_name(int e) {\n"
+  buf_puts(out, "extern \"C\" void tlc_rt_ready() {\n  cudaFuncAttributes has;\n");
+  for (int i = 0; has_kernel(s, i); i++)
+    buf_printf(out, "  (void)cudaFuncGetAttributes(&has, (const void *)%s_k%d);\n", symbol, i);
+  buf_puts(out, "  (void)has;\n  (void)cudaGetLastError();\n}\n"
+                "extern \"C\" const char *tlc_rt_error_name(int e) {\n"
                 "  return cudaGetErrorName((cudaError_t)e);\n}\n"
                 "extern \"C\" const char *tlc_rt_error_text(int e) {\n"
                 "  return cudaGetErrorString((cudaError_t)e);\n}\n");
@@ -115,6 +126,13 @@ RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out
   *out = status == RT_OK ? k : NULL;
   if (!*out) rt_kernel_free(k);
   return status;
+}
+
+void rt_kernel_ready(RtKernel *k) {
+  ReadyFn *ready;
+  Buf none = {0};
+  if (find_symbol(k, "tlc_rt_ready", &ready, &none)) ready();
+  buf_free(&none);
 }
 
 RtStatus rt_kernel_take_numbers(RtKernel *k, const int64_t *numbers, Buf *err) {

@@ -3,6 +3,7 @@
 #ifndef TLC_RUNTIME_PRIVATE_H
 #define TLC_RUNTIME_PRIVATE_H
 
+#include "cuda.h"
 #include "runtime.h"
 
 /* cache.c: folders named by key, made once and never changed, the least recently used removed when
@@ -34,6 +35,8 @@ void gpu_enter(const RtGpu *g);
 RtStatus gpu_download_later(RtGpu *g, void *host, const void *device, size_t bytes, Buf *err);
 // Pinned memory until the next call.
 void *gpu_scratch(RtGpu *g, size_t bytes);
+// n events, the GPU's own: whose until another asks for some.
+RtStatus gpu_events(RtGpu *g, int n, const Handle **out, Buf *err);
 // Kernels have run so long: rt_gpu_busy.
 void gpu_was_busy(RtGpu *g, double seconds);
 // RT_OK for 0; else "what: CUDA_ERROR_NAME (text)" in err.

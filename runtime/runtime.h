@@ -157,6 +157,8 @@ RtStatus rt_kernel_build(Arena *a, const RtSource *source, const char **path, Bu
 // The two halves of it: the text that is to be built, and a library built from that text.
 void rt_kernel_text(const RtSource *source, Buf *out);
 RtStatus rt_kernel_open(const RtSource *source, const char *path, RtKernel **out, Buf *err);
+// Has the CUDA runtime load its kernels now, which else happens at the first launch.
+void rt_kernel_ready(RtKernel *k);
 void rt_kernel_free(RtKernel *k); // NULL is fine
 // To a text of cg_numbers_text, as many as it takes.
 RtStatus rt_kernel_take_numbers(RtKernel *k, const int64_t *numbers, Buf *err);
@@ -279,6 +281,8 @@ typedef struct {
   bool cold_l2;    // empty the L2 cache before each launch, outside of what is timed
   double stop_us;  // give up early where the first launches all take longer; 0: never
   double most_s;   // of timed launches; fewer than `rep` are done where they would take longer
+  void (*meanwhile)(void *ctx); // called once all are in the stream; NULL: nothing
+  void *ctx;
 } RtTimeOptions;
 
 typedef struct {

@@ -11,8 +11,7 @@ typedef struct {
   RtGpu *gpu;
   const Driver *cu;
   const RtContender *who;
-  Handle from[MOST_LAUNCHES], to[MOST_LAUNCHES]; // events
-  int events;
+  const Handle *events; // two a launch: before it, and behind
   void *flush; // device memory that, written, leaves nothing else in the L2 cache; NULL: warm
   size_t flush_bytes;
 } Timer;
@@ -22,32 +21,25 @@ static RtStatus mark(const Timer *t, Handle event, Buf *err) {
   return gpu_result(t->gpu, result, "timing", err);
 }
 
-static RtStatus need_events(Timer *t, int n, Buf *err) {
-  for (; t->events < n; t->events++) {
-    int result = t->cu->event_new(&t->from[t->events], 0);
-    if (result == CU_SUCCESS) result = t->cu->event_new(&t->to[t->events], 0);
-    if (result != CU_SUCCESS) return gpu_result(t->gpu, result, "making an event", err);
-  }
-  return RT_OK;
-}
-
 static RtStatus one_launch(const Timer *t, Buf *err) {
   return t->who->launch(t->who->ctx, rt_gpu_stream(t->gpu), err);
 }
 
 // n launches, all in the stream before any is waited for; us[n].
-static RtStatus launches(Timer *t, int n, double *us, Buf *err) {
-  RtStatus s = need_events(t, n, err);
+static RtStatus launches(Timer *t, int n, const RtTimeOptions *o, double *us, Buf *err) {
+  RtStatus s = gpu_events(t->gpu, 2 * n, &t->events, err);
   for (int i = 0; i < n && s == RT_OK; i++) {
     if (t->flush) s = rt_gpu_memset(t->gpu, t->flush, i, t->flush_bytes, err);
-    if (s == RT_OK) s = mark(t, t->from[i], err);
+    if (s == RT_OK) s = mark(t, t->events[2 * i], err);
     if (s == RT_OK) s = one_launch(t, err);
-    if (s == RT_OK) s = mark(t, t->to[i], err);
+    if (s == RT_OK) s = mark(t, t->events[2 * i + 1], err);
   }
+  if (s == RT_OK && n > FIRST && o->meanwhile) o->meanwhile(o->ctx);
   if (s == RT_OK) s = rt_gpu_sync(t->gpu, err);
   for (int i = 0; i < n && s == RT_OK; i++) {
     float ms = 0;
-    s = gpu_result(t->gpu, t->cu->event_elapsed(&ms, t->from[i], t->to[i]), "timing", err);
+    int result = t->cu->event_elapsed(&ms, t->events[2 * i], t->events[2 * i + 1]);
+    s = gpu_result(t->gpu, result, "timing", err);
     us[i] = 1e3 * (double)ms;
     gpu_was_busy(t->gpu, 1e-6 * us[i]);
   }
@@ -65,7 +57,7 @@ static void summarise(double *us, int n, bool early, RtSamples *out) {
 
 static RtStatus measure(Timer *t, const RtTimeOptions *o, RtSamples *out, Buf *err) {
   double us[MOST_LAUNCHES];
-  RtStatus s = launches(t, FIRST, us, err);
+  RtStatus s = launches(t, FIRST, o, us, err);
   double least = fmin(us[0], fmin(us[1], us[2]));
   if (s != RT_OK) return s;
   if (o->stop_us > 0 && least > o->stop_us) {
@@ -77,7 +69,7 @@ static RtStatus measure(Timer *t, const RtTimeOptions *o, RtSamples *out, Buf *e
   if (rep > most) rep = most < FIRST ? FIRST : (int)most;
   int warmup = o->warmup > most ? (int)most : o->warmup;
   for (int i = FIRST; i < warmup && s == RT_OK; i++) s = one_launch(t, err);
-  if (s == RT_OK) s = launches(t, rep, us, err);
+  if (s == RT_OK) s = launches(t, rep, o, us, err);
   if (s != RT_OK) return s;
   summarise(us, rep, false, out);
   if (warmup > FIRST) gpu_was_busy(t->gpu, 1e-6 * out->median_us * (warmup - FIRST));
@@ -98,10 +90,6 @@ RtStatus rt_time(RtGpu *g, const RtContender *who, const RtTimeOptions *o, RtSam
     s = rt_gpu_alloc(g, t->flush_bytes, &t->flush, err);
   }
   if (s == RT_OK) s = measure(t, o, out, err);
-  for (int i = 0; i < t->events; i++) {
-    t->cu->event_free(t->from[i]);
-    t->cu->event_free(t->to[i]);
-  }
   rt_gpu_free(g, t->flush);
   arena_free(a);
   return s;

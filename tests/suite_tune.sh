@@ -34,6 +34,21 @@ case_finds_best() {
   times "$D/log" '^try' 8
   times "$D/log" '^final' 1
 }
+case_loads_ahead() { # the next one while one runs, but not beside the first of a runner
+  FAKE_RUNNER=sick:block_M=64,block_N=64,num_stages=2 FAKE_SLEEP=0.3 tune -j 1 || fail "$(cat "$D/err")"
+  python3 - "$D/log" << 'END' || fail "$(grep -E '^(try|ahead|start)' "$D/log")"
+import sys
+told, tries, before = None, [], []
+for line in open(sys.argv[1]):
+    verb, _, what = line.strip().partition(" ")
+    if verb == "try" and told: assert what == told, (what, told)
+    if verb == "try": tries.append(what); told = None
+    if verb == "ahead": told = what; before.append(len(tries))
+again = [i for i in range(len(tries)) if tries[i] in tries[:i]]
+assert len(tries) == 9 and len(again) == 1, tries # in the second runner: it is the first there
+assert before[0] == 2 and again[0] + 1 not in before and len(before) >= 4, (before, again)
+END
+}
 case_topk_json() { # the model's best only; one object a size
   tune --topk 3 --sweep K=1024,2048 --json || fail "$(cat "$D/err")"
   times "$D/log" '^try' 6

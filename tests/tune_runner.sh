@@ -13,6 +13,8 @@ host_gpu() { # the machine; HOST_NVCC's rules
   "$BUILD/tests/host_prelude" > "$D/host/host.h"
   printf 'static const char *%s(cudaError_t) { return "made up"; }\n' cudaGetErrorName cudaGetErrorString \
     > "$D/host/cuda_runtime_api.h"
+  echo 'struct cudaFuncAttributes {};
+static int cudaFuncGetAttributes(cudaFuncAttributes *, const void *) { return 0; }' >> "$D/host/cuda_runtime_api.h"
 }
 host() { # HOST_NVCC's rules, then options
   host_gpu "$1"

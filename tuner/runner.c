@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: MIT
 #include "tuner/runner.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +14,32 @@ typedef struct {
   FILE *to;
   RtGpu *gpu;
   TnTrials *trials;
+  Buf in; // lines that have come
 } Runner;
+
+// False: none has come, and with `wait` none will.
+static bool read_lines(Runner *r, bool wait) {
+  struct pollfd f = {.fd = STDIN_FILENO, .events = POLLIN};
+  char chunk[4096];
+  if (!wait && poll(&f, 1, 0) <= 0) return false;
+  ssize_t n;
+  while ((n = read(STDIN_FILENO, chunk, sizeof chunk)) < 0 && errno == EINTR) {}
+  if (n > 0) buf_add(&r->in, chunk, (size_t)n);
+  return n > 0;
+}
+
+// Bytes of the first line; -1: it is not whole.
+static ssize_t line_length(const Runner *r) {
+  const char *end = r->in.len ? memchr(r->in.data, '\n', r->in.len) : NULL;
+  return end ? end - r->in.data : -1;
+}
+
+static TnMessage take_line(Runner *r, Arena *a, size_t n) {
+  TnMessage m = tn_wire_parse(a, r->in.data, n);
+  r->in.len -= n + 1;
+  memmove(r->in.data, r->in.data + n + 1, r->in.len);
+  return m;
+}
 
 static void answer(Runner *r, Buf *b) {
   tn_wire_end(b);
@@ -42,6 +69,19 @@ static void answer_spent(Runner *r, const char *verb) {
 
 static void started(void *ctx) { answer_text(ctx, "started", NULL); }
 
+// The next candidate is loaded, should the tuner have named it.
+static void meanwhile(void *ctx) {
+  Runner *r = ctx;
+  static const char verb[] = "ahead\t";
+  while (read_lines(r, false)) {}
+  ssize_t n = line_length(r);
+  if (n < 0 || strncmp(r->in.data, verb, sizeof verb - 1) != 0) return;
+  Arena *a = arena_new();
+  TnMessage m = take_line(r, a, (size_t)n);
+  tn_load_ahead(r->trials, &m);
+  arena_free(a);
+}
+
 // After a fault the context is lost: nothing may wait for the GPU again, exit handlers neither.
 static void answer_verdict(Runner *r, TnVerdict v, const Buf *why) {
   static const char *const verbs[] = {"ok", "wrong", "failed", "fault", "hung"};
@@ -63,7 +103,7 @@ static void hello(Runner *r, const Options *o) {
     buf_free(&err);
     return;
   }
-  r->trials = tn_trials_new(o, r->gpu);
+  r->trials = tn_trials_new(o, r->gpu, &(TnWatcher){started, meanwhile, r});
   const RtGpuInfo *i = rt_gpu_info(r->gpu);
   tn_wire_verb(&b, "gpu");
   tn_wire_text(&b, "name", i->name);
@@ -78,7 +118,7 @@ static void hello(Runner *r, const Options *o) {
 static void try_one(Runner *r, const TnMessage *m, bool keep) {
   Buf why = {0}, b = {0};
   RtSamples s = {0};
-  TnVerdict v = tn_trial(r->trials, m, keep, started, r, &s, &why);
+  TnVerdict v = tn_trial(r->trials, m, keep, &s, &why);
   if (v != TN_TRIAL_OK) {
     answer_verdict(r, v, &why);
   } else if (keep) {
@@ -117,25 +157,30 @@ static void final_round(Runner *r, const TnMessage *m) {
   buf_free(&why);
 }
 
+static void obey(Runner *r, const TnMessage *m, const Options *o) {
+  if (!strcmp(m->verb, "hello")) hello(r, o);
+  else if (!r->trials) answer_text(r, "failed", "no GPU was opened");
+  else if (!strncmp(m->verb, "prepare", 7)) tn_prepare_trials(r->trials, m);
+  else if (!strcmp(m->verb, "ahead")) tn_load_ahead(r->trials, m);
+  else if (!strcmp(m->verb, "try")) try_one(r, m, false);
+  else if (!strcmp(m->verb, "keep")) try_one(r, m, true);
+  else if (!strcmp(m->verb, "final")) final_round(r, m);
+  else answer_text(r, "failed", "unknown message");
+}
+
 int tn_runner(const Options *o) {
   Runner r = {0};
   int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (fd < 0 || !(r.to = fdopen(fd, "w")) || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     fatal("the runner's stdout:");
-  char *line = NULL;
-  size_t cap = 0;
-  for (ssize_t n; (n = getline(&line, &cap, stdin)) > 0;) {
+  for (;;) {
+    ssize_t n = line_length(&r);
+    if (n < 0 && read_lines(&r, true)) continue;
+    if (n < 0) break;
     Arena *a = arena_new();
-    TnMessage m = tn_wire_parse(a, line, (size_t)n - (line[n - 1] == '\n'));
-    if (!strcmp(m.verb, "hello")) hello(&r, o);
-    else if (!r.trials) answer_text(&r, "failed", "no GPU was opened");
-    else if (!strncmp(m.verb, "prepare", 7)) tn_prepare_trials(r.trials, &m);
-    else if (!strcmp(m.verb, "try")) try_one(&r, &m, false);
-    else if (!strcmp(m.verb, "keep")) try_one(&r, &m, true);
-    else if (!strcmp(m.verb, "final")) final_round(&r, &m);
-    else answer_text(&r, "failed", "unknown message");
+    TnMessage m = take_line(&r, a, (size_t)n);
+    obey(&r, &m, o);
     arena_free(a);
   }
-  free(line);
   _exit(0); // candidates' libraries may have exit handlers of their own
 }

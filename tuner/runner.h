@@ -81,6 +81,12 @@ bool tn_inputs_reference(TnInputs *in, const Options *o, TnProgram *of, const ch
 
 typedef struct TnTrials TnTrials;
 
+typedef struct {
+  void (*started)(void *ctx);   // before a candidate's first launch
+  void (*meanwhile)(void *ctx); // kernels run that nothing has to be done for: it may tn_load_ahead
+  void *ctx;
+} TnWatcher;
+
 typedef enum {
   TN_TRIAL_OK,
   TN_TRIAL_WRONG,
@@ -89,16 +95,16 @@ typedef enum {
   TN_TRIAL_HUNG
 } TnVerdict;
 
-TnTrials *tn_trials_new(const Options *o, RtGpu *gpu);
+TnTrials *tn_trials_new(const Options *o, RtGpu *gpu, const TnWatcher *watcher);
 // Where the time since the last call of this went.
 TnSpent tn_trials_spent(TnTrials *t);
 // Inputs and reference for the candidate of a `prepare` and those of its size, where they can be
 // made; else its trial says why not.
 void tn_prepare_trials(TnTrials *t, const TnMessage *m);
+// Loads the candidate of an `ahead`, which may be the next to be tried.
+void tn_load_ahead(TnTrials *t, const TnMessage *m);
 // Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
-// `started` is called before its first launch.
-TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, Buf *why);
+TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, RtSamples *out, Buf *why);
 // The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
 TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
 enum { TN_MOST_KEPT = TN_MOST_FINALISTS };

@@ -27,6 +27,7 @@ static void decide_text(TnSearch *s, TnItem *i, const char *verb, const char *te
 
 // The next for the runner; NULL: none is built.
 static TnItem *next_ready(const TnSearch *s) {
+  if (s->ahead && s->ahead->phase == TN_READY) return s->ahead;
   for (int k = 0; k < s->n; k++)
     if (s->items[k].phase == TN_READY) return &s->items[k];
   return NULL;
@@ -222,8 +223,22 @@ static bool take_gpu(TnSearch *s) {
   return false;
 }
 
+// The runner loads the next one while kernels of this one run. Not beside the first of a process:
+// what that does counts against it alone.
+static void load_ahead(TnSearch *s) {
+  if (s->ahead || s->w->session.trials <= 1 || !(s->ahead = next_ready(s))) return;
+  Buf b = {0};
+  tn_candidate_message(s, s->ahead, "ahead", &b);
+  tn_session_send(&s->w->session, &b);
+  buf_free(&b);
+}
+
 void tn_run_next(TnSearch *s) {
-  if (s->running || s->stage != TN_SINGLE) return;
+  if (s->stage != TN_SINGLE) return;
+  if (s->running) {
+    load_ahead(s);
+    return;
+  }
   TnItem *next = next_ready(s);
   if (!next || !take_gpu(s)) return;
   if (!s->w->session.alive && !tn_workshop_restart(s->w)) {
@@ -239,6 +254,8 @@ void tn_run_next(TnSearch *s) {
   s->started = false;
   next->phase = TN_RUNNING;
   s->deadline = clock_seconds() + SETUP_S;
+  s->ahead = NULL;
+  load_ahead(s);
 }
 
 // What a runner says of a candidate beside times and hangs is believed of one that has had no
@@ -246,6 +263,7 @@ void tn_run_next(TnSearch *s) {
 static bool try_afresh(TnSearch *s) {
   if (!s->running || s->w->session.trials <= 1) return false;
   s->running->phase = TN_READY;
+  s->ahead = s->running;
   s->running = NULL;
   tn_session_stop(&s->w->session, true, NULL);
   return true;
@@ -308,6 +326,8 @@ static void step(TnSearch *s) {
   tn_account(s);
   start_builds(s);
   tn_run_next(s);
+  // While there is nothing but a compiler to wait for: later it might hold up what is ready.
+  if (!s->running && !next_ready(s) && tn_pool_running(s->w->pool)) tn_prepare_next(s);
   tn_account(s);
   struct pollfd f = {.fd = s->w->session.alive ? s->w->session.child.output : -1, .events = POLLIN};
   int ms = s->waits ? 100 : 500;
@@ -396,7 +416,8 @@ static void prepare_first(TnSearch *s) {
 }
 
 void tn_prepare_next(TnSearch *s) {
-  if (!s->next || !s->w->session.alive) return;
+  if (!s->next || s->asked_next || !s->w->session.alive) return;
+  s->asked_next = true;
   TnSearch next = {.w = s->w, .space = s->next};
   int *order = NEWN(s->space->arena, int, s->next->all.len + 1);
   Buf known = {0};

@@ -91,13 +91,14 @@ typedef struct {
   TnSpace *space, *next; // next: that of the search after this one; NULL: none
   TnItem *items; // in the order in which they are built: the model's
   int n, done;
-  TnItem *running;
+  TnItem *running, *ahead; // ahead: the next, which the runner has loaded or is to have alone
   bool started;
   double deadline;
   double at, *clock; // since when time goes to whose account; NULL: tlc's own
   TnStage stage;
   double best_us; // what the best takes at most; 0: none yet
   bool waits;     // for the lock, and has said so
+  bool asked_next; // the runner was told to make what the next search needs
   bool rival;     // it has waited: another tuner may have kept results
   double begin, last_line, shown_us;
   int drawn;           // lines of the table that is on the terminal
@@ -108,7 +109,7 @@ typedef struct {
 // Measures every queued candidate of the space; `next` is that of the search after this one, or
 // NULL. An exit status, after a message where it is not 0.
 int tn_search(TnWorkshop *w, TnSpace *s, TnSpace *next, TnFound *out);
-void tn_prepare_next(TnSearch *s); // has the runner make the next search's inputs and reference
+void tn_prepare_next(TnSearch *s); // has the runner make the next search's inputs, once
 bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *

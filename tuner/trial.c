@@ -15,6 +15,7 @@ typedef struct {
   TnProgram of;
   int id;
   const char *sizes; // what was given by -p and --sweep, one a line
+  const char *lib;
   RtKernel *kernel;
   RtCall *call;
 } Loaded;
@@ -22,9 +23,12 @@ typedef struct {
 struct TnTrials {
   const Options *options;
   RtGpu *gpu;
+  TnWatcher watcher;
   TnInputs now;  // of the candidates that are tried
   Loaded base;   // the candidate whose call holds their tensors
   TnInputs next; // of those that come after them
+  Loaded ahead; // the library and program of a candidate that may be the next; no call yet
+  Loaded left;  // of one that was, to be unloaded while kernels run
   Loaded kept[TN_MOST_KEPT];
   int nkept;
   TnSpent spent; // since it was last asked for
@@ -33,10 +37,11 @@ struct TnTrials {
   int checks;    // launches that were compared, and whose time does not count yet
 };
 
-TnTrials *tn_trials_new(const Options *o, RtGpu *gpu) {
+TnTrials *tn_trials_new(const Options *o, RtGpu *gpu, const TnWatcher *watcher) {
   TnTrials *t = NEW(o->arena, TnTrials);
   t->options = o;
   t->gpu = gpu;
+  t->watcher = *watcher;
   return t;
 }
 
@@ -143,6 +148,7 @@ static bool change_inputs(TnTrials *t, const TnMessage *m, const Loaded *c, Buf 
     buf_puts(why, "its arguments have other shapes than those of the others");
     return false;
   }
+  unload(&t->left);
   unload(&t->base);
   if (t->now.arena) tn_inputs_drop(&t->now, t->gpu);
   bool made = fits(&t->next, c);
@@ -152,9 +158,40 @@ static bool change_inputs(TnTrials *t, const TnMessage *m, const Loaded *c, Buf 
   return true;
 }
 
+static bool open_library(Loaded *c, const TnMessage *m, Buf *why) {
+  RtSource source = tn_program_source(&c->of, c->of.arena);
+  const char *lib = tn_wire_get(m, "lib");
+  c->lib = arena_str(c->of.arena, lib ? lib : "");
+  return rt_kernel_open(&source, c->lib, &c->kernel, why) == RT_OK;
+}
+
+// Is the message's candidate the one that was loaded ahead? Then it is `c` from now on.
+static bool take_ahead(TnTrials *t, const TnMessage *m, Loaded *c) {
+  const char *lib = tn_wire_get(m, "lib");
+  Arena *a = arena_new();
+  TnCandidate candidate = candidate_of(a, m);
+  bool same = t->ahead.kernel && lib && !strcmp(lib, t->ahead.lib) &&
+              candidate.id == t->ahead.id && !strcmp(sizes_text(a, &candidate), t->ahead.sizes);
+  arena_free(a);
+  if (!same) return false;
+  *c = t->ahead;
+  t->ahead = (Loaded){0};
+  return true;
+}
+
+void tn_load_ahead(TnTrials *t, const TnMessage *m) {
+  Buf none = {0};
+  Loaded *c = &t->ahead;
+  unload(c);
+  bool ok = open_program(c, t->options, m, &none) && open_library(c, m, &none);
+  if (ok) rt_kernel_ready(c->kernel);
+  else unload(c); // its trial will say why
+  buf_free(&none);
+}
+
 // The candidate's program, and inputs that fit it.
 static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
-  bool ok = open_program(c, t->options, m, why);
+  bool ok = take_ahead(t, m, c) || open_program(c, t->options, m, why);
   lap(t, &t->spent.load);
   if (ok && !fits(&t->now, c)) ok = change_inputs(t, m, c, why);
   lap(t, &t->spent.data);
@@ -166,9 +203,7 @@ static TnVerdict prepare(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
 static TnVerdict load(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   RtArg *args;
   int n = tn_inputs_args(&t->now, c->of.arena, c->of.program, &args);
-  RtSource source = tn_program_source(&c->of, c->of.arena);
-  if (rt_kernel_open(&source, tn_wire_get(m, "lib"), &c->kernel, why) != RT_OK)
-    return TN_TRIAL_FAILED;
+  if (!c->kernel && !open_library(c, m, why)) return TN_TRIAL_FAILED;
   if (!give_numbers(c, tn_wire_get(m, "numbers"), why)) return TN_TRIAL_FAILED;
   lap(t, &t->spent.load);
   RtStatus s = t->base.call ? rt_call_like(t->base.call, c->kernel, &c->call, why)
@@ -192,23 +227,29 @@ static TnTolerance tolerance_of(const Options *o, const TnMessage *m, bool decla
 }
 
 // Few elements of a large output are picked; else it is copied, and they from it.
-static void need_ready(TnTrials *t, TnSamples *s) {
-  RtType type = t->now.data.array[s->param].type;
-  int64_t bits = rt_type_bits(type), count = (int64_t)t->now.data.bytes[s->param] * 8 / bits;
+static void need_ready(TnTrials *t, TnInputs *in, TnSamples *s) {
+  RtType type = in->data.array[s->param].type;
+  int64_t bits = rt_type_bits(type), count = (int64_t)in->data.bytes[s->param] * 8 / bits;
   Buf none = {0};
   if (s->ready) return;
   s->ready = true;
   if (bits % 8 == 0 && s->n > 0 && s->n < count / 2)
     (void)rt_pick_new(t->gpu, s->at, s->n, (size_t)bits / 8, &s->pick, &none);
-  if (!s->pick) s->packed = arena_alloc(t->now.arena, rt_type_bytes(type, s->n) + 16);
+  if (!s->pick) s->packed = arena_alloc(in->arena, rt_type_bytes(type, s->n) + 16);
   buf_free(&none);
+}
+
+static void need_all_ready(TnTrials *t, TnInputs *in) {
+  TnReference *all[] = {&in->reference, &in->declared};
+  for (size_t k = 0; k < LEN(all); k++)
+    for (int i = 0; i < all[k]->outputs.len; i++) need_ready(t, in, &all[k]->outputs.data[i]);
 }
 
 // What the GPU has of the samples.
 static RtStatus get_samples(TnTrials *t, const Loaded *c, TnSamples *s, const void **got,
                             Buf *why) {
   int i = s->param;
-  need_ready(t, s);
+  need_ready(t, &t->now, s);
   if (s->pick) return rt_pick_fetch(s->pick, rt_call_device(c->call, i), got, why);
   if (!t->now.got[i]) {
     t->now.got[i] = arena_alloc(t->now.arena, t->now.data.bytes[i] + 16);
@@ -261,6 +302,13 @@ static TnVerdict check(TnTrials *t, Loaded *c, const TnMessage *m, Buf *why) {
 
 /* ------------------------------------------------------------------ timing */
 
+// Kernels run, and nothing is left to do for this candidate but to wait for them.
+static void meanwhile(void *ctx) {
+  TnTrials *t = ctx;
+  t->watcher.meanwhile(t->watcher.ctx);
+  unload(&t->left);
+}
+
 static TnVerdict time_one(TnTrials *t, const Loaded *c, const TnMessage *m, RtSamples *out,
                           Buf *why) {
   RtContender who = {c->of.program->symbol, rt_call_launch, c->call};
@@ -268,7 +316,9 @@ static TnVerdict time_one(TnTrials *t, const Loaded *c, const TnMessage *m, RtSa
                      .rep = (int)tn_wire_get_int(m, "rep", 100),
                      .cold_l2 = t->options->cold_l2,
                      .stop_us = tn_wire_get_real(m, "stop", 0),
-                     .most_s = TIMED_SECONDS};
+                     .most_s = TIMED_SECONDS,
+                     .meanwhile = meanwhile,
+                     .ctx = t};
   RtStatus s = rt_time(t->gpu, &who, &o, out, why);
   if (s == RT_OK) s = rt_call_guards(c->call, why); // what it did in all these launches
   return fault(s, why);
@@ -296,8 +346,7 @@ static TnVerdict run(TnTrials *t, Loaded *c, const TnMessage *m, bool keep, RtSa
   return v;
 }
 
-TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(void *), void *ctx,
-                   RtSamples *out, Buf *why) {
+TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, RtSamples *out, Buf *why) {
   Loaded c = {0};
   begin(t);
   rt_gpu_limit(t->gpu, 0);
@@ -305,18 +354,19 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
   if (v == TN_TRIAL_OK) v = load(t, m, &c, why);
   if (v == TN_TRIAL_OK && keep && t->nkept == TN_MOST_KEPT) v = TN_TRIAL_FAILED;
   if (v == TN_TRIAL_OK) {
-    started(ctx);
+    t->watcher.started(t->watcher.ctx);
     v = run(t, &c, m, keep, out, why);
   }
   if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) return v; // the process ends: nothing to free
   rt_gpu_limit(t->gpu, 0);
   if (!t->base.call && c.call && v == TN_TRIAL_OK) {
     t->base = c; // its tensors are everybody's; a kept one is loaded once more
-    if (keep) return tn_trial(t, m, keep, started, ctx, out, why);
+    if (keep) return tn_trial(t, m, keep, out, why);
   } else if (keep && v == TN_TRIAL_OK) {
     t->kept[t->nkept++] = c;
   } else {
-    unload(&c);
+    unload(&t->left);
+    t->left = c;
     lap(t, &t->spent.unload);
   }
   return v;
@@ -326,7 +376,8 @@ TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, void (*started)(v
 static void prepare_next(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   if (!open_program(c, t->options, m, why) || fits(&t->now, c)) return;
   if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
-  if (make_inputs(t, m, &t->next, why)) (void)need_reference(t, m, c, &t->next, why);
+  if (make_inputs(t, m, &t->next, why) && need_reference(t, m, c, &t->next, why))
+    need_all_ready(t, &t->next);
 }
 
 void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
@@ -335,7 +386,8 @@ void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
   Buf why = {0};
   begin(t);
   if (!strcmp(m->verb, "prepare ahead")) prepare_next(t, m, &c, &why);
-  else (void)prepare(t, m, &c, &why);
+  else if (prepare(t, m, &c, &why) == TN_TRIAL_OK) need_all_ready(t, &t->now);
+  lap(t, &t->spent.reference);
   if (c.of.program && product_find(c.of.program, &product)) rt_blas_preload();
   lap(t, &t->spent.cublas);
   unload(&c);

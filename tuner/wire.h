@@ -7,6 +7,8 @@
 //   hello                          -> gpu name= arch= sm= driver= busy=  |  missing text=
 //   prepare id= ...                -> nothing: inputs and reference of the candidates to come;
 //                                     "prepare ahead": of those after them
+//   ahead id= lib= ...             -> nothing: the candidate that is likely to be tried next, to be
+//                                     loaded while kernels run
 //   try id= lib= limit= ...        -> [note text=] [started]
 //                                     measured median= mean= min= max= launches= early= ..._s=  |
 //                                     wrong text=  |  failed text=  |  fault text=  |  hung text=

@@ -74,6 +74,8 @@ for line in sys.stdin:
             say("gpu", name="Fake GPU", arch="sm_90a", sm=90, driver=13000)
     elif verb.startswith("prepare"):
         log(f"{verb} K={given.get('K')}")
+    elif verb == "ahead":
+        log("ahead " + ",".join(f"{k}={v}" for k, v in sorted(given.items())))
     elif verb in ("try", "keep"):
         trials += 1
         text = ",".join(f"{k}={v}" for k, v in sorted(given.items()))
