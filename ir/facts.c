@@ -31,6 +31,7 @@ void facts_pop(Facts *f, int mark) {
   if (mark < 0 || mark > f->stack.len) die("facts_pop to a mark of another stack");
   while (f->stack.len > mark) {
     const FactEntry *e = &f->stack.data[--f->stack.len];
+    f->state = e->state;
     if (e->kind != FACT_RANGE) {
       for (int i = 0; e->aff && i < e->aff->n; i++) {
         Atom *term = atom_at(f, e->aff->t[i].atom);
@@ -46,7 +47,8 @@ void facts_pop(Facts *f, int mark) {
   f->version++;
 }
 
-static void push(Facts *f, FactEntry e) {
+void facts_put(Facts *f, FactEntry e) {
+  e.state = f->state;
   for (int i = 0; e.kind != FACT_RANGE && e.aff && i < e.aff->n; i++) {
     Mention *m = NEW(f->arena, Mention);
     Atom *term = atom_at(f, e.aff->t[i].atom);
@@ -58,9 +60,10 @@ static void push(Facts *f, FactEntry e) {
 }
 
 // Gives a variable a new range and value; the old ones come back when popped.
-static void bind(Facts *f, int atom, int64_t lo, int64_t hi, Aff *let) {
+void facts_bind(Facts *f, int atom, int64_t lo, int64_t hi, Aff *let) {
   Atom *a = atom_at(f, atom);
-  push(f, (FactEntry){.kind = FACT_RANGE, .atom = atom, .lo = a->vlo, .hi = a->vhi, .aff = a->let});
+  facts_put(
+      f, (FactEntry){.kind = FACT_RANGE, .atom = atom, .lo = a->vlo, .hi = a->vhi, .aff = a->let});
   a->vlo = lo;
   a->vhi = hi;
   a->let = let;
@@ -74,7 +77,7 @@ static void push_ge(Facts *f, const Aff *x) {
     for (int i = 0; i < r.n; i++) r.t[i].coeff /= g;
     r.c = floor_div64(r.c, g);
   }
-  push(f, (FactEntry){.kind = FACT_GE, .aff = aff_keep(f, &r)});
+  facts_put(f, (FactEntry){.kind = FACT_GE, .aff = aff_keep(f, &r)});
 }
 
 // A term +-(e % d) of an equality says what e is modulo d.
@@ -86,12 +89,12 @@ static void push_congruences(Facts *f, const Aff *x) {
     Aff one = aff_atom(x->t[i].atom), r; // k * mod + rest == 0, so e + k * rest is 0 modulo d
     aff_copy(&r, x);
     if (!aff_add(&r, &one, -k) || !aff_scale(&r, k) || !aff_add(&r, a.inner, 1)) continue;
-    push(f, (FactEntry){.kind = FACT_CONG, .aff = aff_keep(f, &r), .d = a.d});
+    facts_put(f, (FactEntry){.kind = FACT_CONG, .aff = aff_keep(f, &r), .d = a.d});
   }
 }
 
 static void push_eq(Facts *f, const Aff *x) {
-  push(f, (FactEntry){.kind = FACT_EQ, .aff = aff_keep(f, x)});
+  facts_put(f, (FactEntry){.kind = FACT_EQ, .aff = aff_keep(f, x)});
   push_congruences(f, x);
 }
 
@@ -105,7 +108,7 @@ static void push_ne(Facts *f, const Aff *x) {
     r.c--;
     push_ge(f, &r);
   } else {
-    push(f, (FactEntry){.kind = FACT_NE, .aff = aff_keep(f, x)});
+    facts_put(f, (FactEntry){.kind = FACT_NE, .aff = aff_keep(f, x)});
   }
 }
 
@@ -124,11 +127,13 @@ static void push_compare(Facts *f, BinOp op, Expr *x, Expr *y) {
   }
 }
 
+static void push_cond(Facts *f, Expr *cond);
+
 static void push_bool_let(Facts *f, Expr *x) {
   for (int i = f->stack.len; i-- > 0;) {
     const FactEntry e = f->stack.data[i];
     if (e.kind != FACT_LET || e.expr->u.var != x->u.var) continue;
-    facts_push_cond(f, e.raw);
+    push_cond(f, e.raw);
     return;
   }
 }
@@ -136,50 +141,57 @@ static void push_bool_let(Facts *f, Expr *x) {
 static void push_parts(Facts *f, Expr *c) {
   Arena *a = f->arena;
   if (c->kind == EX_CAST && dt_is_int(c->u.cast->type)) {
-    facts_push_cond(f, ex_bin(a, BIN_NE, c->u.cast, ex_int(a, c->u.cast->type, 0)));
+    push_cond(f, ex_bin(a, BIN_NE, c->u.cast, ex_int(a, c->u.cast->type, 0)));
   } else if (c->kind == EX_VAR) {
     push_bool_let(f, c);
   } else if (c->kind == EX_UNARY && c->u.un.op == UN_NOT && c->u.un.a->kind == EX_BINARY &&
              c->u.un.a->u.bin.op == BIN_OR) {
-    facts_push_cond(f, ex_un(a, UN_NOT, c->u.un.a->u.bin.a));
-    facts_push_cond(f, ex_un(a, UN_NOT, c->u.un.a->u.bin.b));
+    push_cond(f, ex_un(a, UN_NOT, c->u.un.a->u.bin.a));
+    push_cond(f, ex_un(a, UN_NOT, c->u.un.a->u.bin.b));
   } else if (c->kind == EX_BINARY && bin_is_compare(c->u.bin.op)) {
     push_compare(f, c->u.bin.op, c->u.bin.a, c->u.bin.b);
   }
 }
 
-void facts_push_cond(Facts *f, Expr *cond) {
+static void push_cond(Facts *f, Expr *cond) {
   if (!cond || cond->kind == EX_INT || cond->type != DT_BOOL) return;
   bool both =
       cond->kind == EX_BINARY && (cond->u.bin.op == BIN_AND || cond->u.bin.op == BIN_BITAND);
   if (both) {
-    facts_push_cond(f, cond->u.bin.a);
-    facts_push_cond(f, cond->u.bin.b);
+    push_cond(f, cond->u.bin.a);
+    push_cond(f, cond->u.bin.b);
     return;
   }
   if (has_load(cond)) return; // memory may change while the fact is on the stack
   bool simplifying = f->simplifying;
   f->simplifying = false;
   push_parts(f, cond);
-  push(f, (FactEntry){.kind = FACT_RAW, .raw = cond});
+  facts_put(f, (FactEntry){.kind = FACT_RAW, .raw = cond});
   f->simplifying = simplifying;
 }
 
-void facts_push_loop(Facts *f, Var *v, Expr *min, Expr *extent) {
+void facts_push_cond(Facts *f, Expr *cond) {
+  Push p = {.kind = PUSH_COND, .x = cond};
+  if (recall_push(f, &p)) return;
+  push_cond(f, cond);
+  recall_keep(f, &p);
+}
+
+static void push_loop(Facts *f, Var *v, Expr *min, Expr *extent) {
   bool simplifying = f->simplifying;
   f->simplifying = false;
   int atom = atom_expr(f, ex_var(f->arena, v));
   Aff lo, hi, var = aff_atom(atom), minus_one = aff_const(-1);
   bool known_lo = to_aff(f, min, &lo);
-  bool known_hi = known_lo && to_aff(f, extent, &hi) && aff_add(&hi, &lo, 1) &&
-                  aff_add(&hi, &minus_one, 1);
+  bool known_hi =
+      known_lo && to_aff(f, extent, &hi) && aff_add(&hi, &lo, 1) && aff_add(&hi, &minus_one, 1);
   int64_t least, most;
   type_range(v->type, &least, &most);
   int64_t l = known_lo ? aff_lower(f, &lo, NO_HI, 2) : NO_LO;
   int64_t h = known_hi ? aff_upper(f, &hi, 2) : NO_HI;
   if (l != NO_LO) least = l;
   if (h != NO_HI) most = h;
-  bind(f, atom, least, most, NULL);
+  facts_bind(f, atom, least, most, NULL);
   // The bounds were evaluated before the loop: what they loaded may have changed since.
   if (known_lo && lo.n && !has_load(min) && !aff_coeff(&lo, atom)) {
     Aff d;
@@ -192,14 +204,21 @@ void facts_push_loop(Facts *f, Var *v, Expr *min, Expr *extent) {
   f->simplifying = simplifying;
 }
 
-void facts_push_let(Facts *f, Var *v, Expr *value) {
+void facts_push_loop(Facts *f, Var *v, Expr *min, Expr *extent) {
+  Push p = {.kind = PUSH_LOOP, .var = v, .x = min, .y = extent};
+  if (recall_push(f, &p)) return;
+  push_loop(f, v, min, extent);
+  recall_keep(f, &p);
+}
+
+static void push_let(Facts *f, Var *v, Expr *value) {
   bool simplifying = f->simplifying;
   f->simplifying = false;
   bool pure = !has_load(value);
   if (v->type == DT_BOOL) {
     if (pure) {
       Expr *name = ex_var(f->arena, v);
-      push(f, (FactEntry){.kind = FACT_LET, .expr = name, .raw = value});
+      facts_put(f, (FactEntry){.kind = FACT_LET, .expr = name, .raw = value});
     }
   } else if (dt_is_int(v->type)) {
     Aff x;
@@ -213,9 +232,16 @@ void facts_push_let(Facts *f, Var *v, Expr *value) {
       if (hi == NO_HI || h < hi) hi = h;
     }
     bool usable = known && pure && !aff_coeff(&x, atom);
-    bind(f, atom, lo, hi, usable ? aff_keep(f, &x) : NULL);
+    facts_bind(f, atom, lo, hi, usable ? aff_keep(f, &x) : NULL);
   }
   f->simplifying = simplifying;
+}
+
+void facts_push_let(Facts *f, Var *v, Expr *value) {
+  Push p = {.kind = PUSH_LET, .var = v, .x = value};
+  if (recall_push(f, &p)) return;
+  push_let(f, v, value);
+  recall_keep(f, &p);
 }
 
 void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi) {

@@ -1,7 +1,7 @@
 // The inside of Facts, shared by the files of the affine module: aff.c, divmod.c, to_aff.c,
-// bounds.c, facts.c, prove.c, simplify.c. An Aff is an exact integer sum over interned atoms; it
-// never holds an overflowed number: operations that would overflow report failure, and callers then
-// know nothing.
+// bounds.c, facts.c, recall.c, prove.c, simplify.c. An Aff is an exact integer sum over interned
+// atoms; it never holds an overflowed number: operations that would overflow report failure, and
+// callers then know nothing.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_FACTS_H
 #define TLC_FACTS_H
@@ -72,9 +72,21 @@ typedef struct {
   int64_t lo, hi, d;
   Aff *aff; // RANGE: the saved let
   Expr *expr, *raw;
+  int state; // of Facts, before the push
 } FactEntry;
 
-enum { BUCKETS = 512 };
+// A call of facts_push_*.
+typedef struct {
+  enum { PUSH_COND, PUSH_LOOP, PUSH_LET } kind;
+  Var *var;
+  Expr *x, *y;
+  int mark;      // the stack's length before
+  uint64_t hash; // 0: not to be recalled
+} Push;
+
+typedef struct Recall Recall;
+
+enum { BUCKETS = 512, RECALL_BUCKETS = 256 };
 
 struct Facts {
   Arena *arena;
@@ -82,15 +94,27 @@ struct Facts {
   VEC(Atom) atoms;
   int bucket[BUCKETS]; // atom number + 1
   uint32_t version;    // changes with every push and pop
-  int steps;           // what is left of the search budget
-  bool searching;      // a search is under way: inner ones share its budget
-  bool dividing;       // the parts of an atom are converted to find what divides it
-  int nest;            // depth of conversions in progress
-  bool simplifying;    // lets and bit operations stay as they are written
+  int state, states;   // a number for the stack's entries, -1: none; the last one given
+  Recall *recall[RECALL_BUCKETS];
+  int steps;        // what is left of the search budget
+  bool searching;   // a search is under way: inner ones share its budget
+  bool dividing;    // the parts of an atom are converted to find what divides it
+  int nest;         // depth of conversions in progress
+  bool simplifying; // lets and bit operations stay as they are written
 };
 
 #define NO_LO INT64_MIN
 #define NO_HI INT64_MAX
+
+/* facts.c */
+
+void facts_put(Facts *f, FactEntry e); // on top of the stack
+void facts_bind(Facts *f, int atom, int64_t lo, int64_t hi, Aff *let);
+
+/* recall.c */
+
+bool recall_push(Facts *f, Push *p);       // true: was made before, and has been put back
+void recall_keep(Facts *f, const Push *p); // after the push that recall_push did not know
 
 /* aff.c: false (nothing stored) on overflow or too many terms */
 
@@ -121,10 +145,12 @@ Aff *aff_keep(Facts *f, const Aff *x);
 int atom_intern(Facts *f, const Atom *key); // by everything but bounds
 int atom_expr(Facts *f, Expr *x);           // AT_VAR or AT_OTHER
 bool aff_mul(Facts *f, Aff *out, const Aff *x, const Aff *y);
-Expr *aff_expr(Facts *f, const Aff *x); // of index type
-Atom *atom_at(Facts *f, int atom);      // good until the next intern
+Expr *aff_expr(Facts *f, const Aff *x);    // of index type
+Atom *atom_at(Facts *f, int atom);         // good until the next intern
 int64_t floor_div64(int64_t a, int64_t b); // b > 0
 int64_t gcd64(int64_t a, int64_t b);       // of magnitudes; gcd(0, x) = |x|
+uint64_t hash_mix(uint64_t h, uint64_t v);
+uint64_t hash_expr(uint64_t h, Expr *x); // equal where ex_equal
 
 /* divmod.c */
 

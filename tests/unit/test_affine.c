@@ -319,6 +319,31 @@ START_TEST(pushed_guard) {
 }
 END_TEST
 
+// A push from a stack that was there before is not converted again; the same one from another is.
+START_TEST(pushed_again) {
+  Expr *guard = lt(va(j), ex_bin(arena, BIN_MAX, va(i), ix(8))); // 8 where i < 8
+  for (int turn = 0; turn < 3; turn++) {
+    int mark = facts_mark(F);
+    for (int n = 8; n <= 16; n += 8) { // i < n, then i < n / 2 while that holds
+      loop(i, ix(n));
+      facts_push_cond(F, guard);
+      YES(lt(va(j), ix(n == 8 ? 8 : 15)));
+      NOT_PROVED(lt(va(j), ix(n == 8 ? 7 : 14)));
+      int inner = facts_mark(F);
+      facts_push_let(F, k, add(va(i), ix(n)));
+      facts_push_cond(F, lt(va(k), ix(n + n / 2)));
+      YES(lt(va(i), ix(n / 2)));
+      YES(cmp(BIN_EQ, va(k), add(va(i), ix(n))));
+      facts_pop(F, inner);
+      NOT_PROVED(lt(va(i), ix(n / 2)));
+      NOT_PROVED(lt(va(k), ix(n + n / 2)));
+      facts_pop(F, mark);
+    }
+    NOT_PROVED(lt(va(i), ix(16)));
+  }
+}
+END_TEST
+
 START_TEST(grid_of_ceildiv) {
   loop(by, ceildiv(va(M), 128));
   YES(lt(mul(va(by), 128), va(M)));
@@ -467,6 +492,7 @@ int main(void) {
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, constant_tiles);
   tcase_add_test(tc, pushed_guard);
+  tcase_add_test(tc, pushed_again);
   tcase_add_test(tc, grid_of_ceildiv);
   tcase_add_test(tc, last_iteration_peeled);
   tcase_add_test(tc, flat_global_index);
