@@ -19,6 +19,7 @@ enum {
 #define DEFAULT_BURST_MS 10.0
 #define LONGEST_BURST_MS 200.0 // fewer than MIN_LAUNCHES of a very slow kernel do, and heat less
 #define SHORT_LAUNCH_MS 0.03
+#define SHORT_BURST_MS 3.0 // in a hurry
 
 typedef struct {
   const RtContender *who;
@@ -33,7 +34,8 @@ typedef struct {
   Handle from, to; // events
   bool cold;
   double burst_ms, idle_s;
-  void *flush; // device memory that, written, leaves nothing else in the L2 cache
+  int warm_ups, least; // launches that are not timed; that are
+  void *flush;         // device memory that, written, leaves nothing else in the L2 cache
   size_t flush_bytes;
 } Bench;
 
@@ -75,11 +77,11 @@ static RtStatus replay(const Bench *b, const Runner *r, Buf *err) {
 /* One burst; each gives ms a launch */
 
 static void count(const Bench *b, const Runner *r, double ms) {
-  gpu_was_busy(b->gpu, 1e-3 * ms * (r->launches + WARM_UPS));
+  gpu_was_busy(b->gpu, 1e-3 * ms * (r->launches + b->warm_ups));
 }
 
 static RtStatus warm_burst(const Bench *b, const Runner *r, double *ms, Buf *err) {
-  RtStatus s = launch(b, r, WARM_UPS, err);
+  RtStatus s = launch(b, r, b->warm_ups, err);
   if (s == RT_OK) s = mark(b, b->from, err);
   if (s == RT_OK) s = r->exec ? replay(b, r, err) : launch(b, r, r->launches, err);
   if (s == RT_OK) s = mark(b, b->to, err);
@@ -91,7 +93,7 @@ static RtStatus warm_burst(const Bench *b, const Runner *r, double *ms, Buf *err
 
 // Every launch alone behind a flush. The mean, as in the warm burst.
 static RtStatus cold_burst(const Bench *b, const Runner *r, double *ms, Buf *err) {
-  RtStatus s = launch(b, r, WARM_UPS, err);
+  RtStatus s = launch(b, r, b->warm_ups, err);
   double sum = 0, one = 0;
   for (int i = 0; i < r->launches && s == RT_OK; i++) {
     s = rt_gpu_memset(b->gpu, b->flush, i, b->flush_bytes, err);
@@ -135,7 +137,7 @@ static RtStatus prepare(const Bench *b, Runner *r, Buf *err) {
   RtStatus s = burst(b, r, &ms, err);
   if (s != RT_OK) return s;
   double n = ceil(b->burst_ms / fmax(ms, 1e-4));
-  if (n < MIN_LAUNCHES) n = fmax(n, fmin(MIN_LAUNCHES, floor(LONGEST_BURST_MS / ms)));
+  if (n < b->least) n = fmax(n, fmin(b->least, floor(LONGEST_BURST_MS / ms)));
   r->launches = (int)fmin(n, MAX_LAUNCHES);
   if (b->cold) r->launches = MIN_LAUNCHES;
   if (b->cold || ms > SHORT_LAUNCH_MS) return RT_OK;
@@ -162,12 +164,12 @@ static void stop(const Bench *b, const Runner *list, int n) {
 
 /* Rounds and what they say */
 
-// Each round begins with another contender, and every other one goes backwards, so that none always
-// follows the same one.
+int rt_turn(int round, int k, int n) { return (round + (round % 2 ? n - k : k)) % n; }
+
 static RtStatus play(const Bench *b, Runner *list, int n, int rounds, Buf *err) {
   for (int round = 0; round < rounds; round++) {
     for (int i = 0; i < n; i++) {
-      Runner *r = &list[(round + (round % 2 ? n - i : i)) % n];
+      Runner *r = &list[rt_turn(round, i, n)];
       rest(b->idle_s);
       RtStatus s = burst(b, r, &r->samples[round], err);
       if (s != RT_OK) return s;
@@ -220,6 +222,8 @@ RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions
   Bench b = {.gpu = g, .cu = gpu_driver(g), .cold = o->cold_l2};
   b.burst_ms = o->burst_ms > 0 ? o->burst_ms : DEFAULT_BURST_MS;
   b.idle_s = o->idle_s == 0 ? DEFAULT_IDLE_S : o->idle_s;
+  b.warm_ups = WARM_UPS;
+  b.least = MIN_LAUNCHES;
   Runner *runners = NEWN(a, Runner, n);
   gpu_enter(g);
   RtStatus s = start(&b, err);
@@ -231,6 +235,51 @@ RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions
   if (s == RT_OK) s = play(&b, runners, n, rounds, err);
   if (s == RT_OK) summarise(a, runners, n, rounds, out);
   stop(&b, runners, n);
+  arena_free(a);
+  return s;
+}
+
+/* The same in a hurry */
+
+typedef struct {
+  Bench bench;
+  const Runner *runners;
+} Turns;
+
+static RtStatus take_turn(void *ctx, int who, double *ms, double *busy_s, Buf *err) {
+  const Turns *t = ctx;
+  double before = rt_gpu_busy(t->bench.gpu);
+  RtStatus s = burst(&t->bench, &t->runners[who], ms, err);
+  *busy_s = rt_gpu_busy(t->bench.gpu) - before;
+  return s;
+}
+
+static void rest_turn(void *ctx, double seconds) { rest(seconds); }
+
+RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool narrows,
+                  const bool *stays, RtTiming *out, double *rested_s, Buf *err) {
+  Arena *a = arena_new();
+  Runner *runners = NEWN(a, Runner, n);
+  Turns t = {{.gpu = g, .cu = gpu_driver(g), .burst_ms = SHORT_BURST_MS, .warm_ups = 1, .least = 2},
+             runners};
+  RtTurns o = {n, rounds, narrows, stays, take_turn, rest_turn, &t};
+  RtTurnsResult r = {.ms = NEWN(a, double *, n), .rounds = NEWN(a, int, n)};
+  gpu_enter(g);
+  RtStatus s = start(&t.bench, err);
+  for (int i = 0; i < n && s == RT_OK; i++) {
+    runners[i].who = &list[i];
+    r.ms[i] = NEWN(a, double, rounds);
+    s = prepare(&t.bench, &runners[i], err);
+  }
+  if (s == RT_OK) s = rt_turns_play(&o, &r, err);
+  for (int i = 0; i < n && s == RT_OK; i++) {
+    out[i] = (RtTiming){list[i].name, .rounds = r.rounds[i], .launches = runners[i].launches};
+    out[i].us = 1e3 * rt_median(r.ms[i], r.rounds[i], &out[i].us_lo, &out[i].us_hi);
+    out[i].us_lo *= 1e3;
+    out[i].us_hi *= 1e3;
+  }
+  *rested_s = r.rested_s;
+  stop(&t.bench, runners, n);
   arena_free(a);
   return s;
 }

@@ -73,16 +73,16 @@ void rt_fill(void *data, RtType type, int64_t count, RtFill how, uint64_t seed, 
 /* compare.c */
 
 typedef struct {
-  const float *bound;   // per element, the absolute error allowed; NULL: rtol and atol
-  double rtol, atol;    // |got - want| <= atol + rtol * |want|; both 0: exact
-  const uint8_t *mask;  // one byte an element, 0: do not look; NULL: look at all
+  const float *bound;  // per element, the absolute error allowed; NULL: rtol and atol
+  double rtol, atol;   // |got - want| <= atol + rtol * |want|; both 0: exact
+  const uint8_t *mask; // one byte an element, 0: do not look; NULL: look at all
 } RtTolerance;
 
 typedef struct {
   int64_t checked, wrong;
-  int64_t first;            // index of the first wrong element, -1: none
+  int64_t first;             // index of the first wrong element, -1: none
   double got, want, allowed; // there
-  double max_abs, max_rel;  // over finite pairs; relative to |want|, where that is not 0
+  double max_abs, max_rel;   // over finite pairs; relative to |want|, where that is not 0
 } RtDiff;
 
 // Compares every element. NaN equals only NaN, an infinity only itself, -0 equals 0.
@@ -176,21 +176,21 @@ typedef struct RtGpu RtGpu;
 
 typedef struct {
   char name[96];
-  int sm;               // 10 * major + minor of the compute capability
-  char arch[16];        // nvcc's name of its own code: "sm_80", "sm_90a"
-  int sms;              // multiprocessors
-  int64_t memory;       // bytes
-  int64_t l2;           // bytes
-  int64_t smem_block;   // bytes a block may opt in to
-  int64_t smem_sm;      // bytes of a multiprocessor
+  int sm;             // 10 * major + minor of the compute capability
+  char arch[16];      // nvcc's name of its own code: "sm_80", "sm_90a"
+  int sms;            // multiprocessors
+  int64_t memory;     // bytes
+  int64_t l2;         // bytes
+  int64_t smem_block; // bytes a block may opt in to
+  int64_t smem_sm;    // bytes of a multiprocessor
   int regs_sm, threads_sm, warp;
-  int driver;           // CUDA version of the driver: 13000
+  int driver; // CUDA version of the driver: 13000
 } RtGpuInfo;
 
 RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err);
 void rt_gpu_close(RtGpu *g); // NULL is fine
 const RtGpuInfo *rt_gpu_info(const RtGpu *g);
-void *rt_gpu_stream(const RtGpu *g); // a cudaStream_t
+void *rt_gpu_stream(const RtGpu *g);                                 // a cudaStream_t
 RtStatus rt_gpu_alloc(RtGpu *g, size_t bytes, void **out, Buf *err); // 256-byte aligned
 void rt_gpu_free(RtGpu *g, void *device);
 // Copies to and from host memory are several times faster while it is pinned. False: it is not.
@@ -211,7 +211,7 @@ double rt_gpu_busy(const RtGpu *g);
 
 typedef struct {
   RtParam param;
-  void *host;     // tensors: what to upload; NULL: they start as bytes of 0xff, as a workspace does
+  void *host; // tensors: what to upload; NULL: they start as bytes of 0xff, as a workspace does
   size_t bytes;
   RtValue scalar; // the others
 } RtArg;
@@ -225,7 +225,7 @@ RtStatus rt_call_like(const RtCall *of, RtKernel *k, RtCall **out, Buf *err);
 void rt_call_free(RtCall *c); // NULL is fine
 // The tensors' host bytes again; a workspace becomes NaN and -1 again.
 RtStatus rt_call_upload(RtCall *c, Buf *err);
-RtStatus rt_call_reset(RtCall *c, int i, Buf *err); // the same of one of them
+RtStatus rt_call_reset(RtCall *c, int i, Buf *err);          // the same of one of them
 RtStatus rt_call_launch(void *call, void *stream, Buf *err); // fits RtContender.launch
 // Waits, then copies tensor `i` back to `host`.
 RtStatus rt_call_fetch(RtCall *c, int i, void *host, Buf *err);
@@ -260,19 +260,49 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  double us;                    // median of the rounds, one launch
-  double us_lo, us_hi;          // 95 % interval of that median
-  double ratio;                 // median over rounds of (contender 0's time / this one's)
-  double ratio_lo, ratio_hi;    // 95 % interval
-  int rounds, launches;         // launches in a burst
+  double us;                 // median of the rounds, one launch
+  double us_lo, us_hi;       // 95 % interval of that median
+  double ratio;              // median over rounds of (contender 0's time / this one's)
+  double ratio_lo, ratio_hi; // 95 % interval
+  int rounds, launches;      // launches in a burst
 } RtTiming;
 
 // Times n contenders; out[n]. Ratios are relative to contender 0, whose own is 1.
 RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions *o, RtTiming *out,
                   Buf *err);
+// As rt_bench, for a search that is in a hurry: short bursts and few rests (turns.c), of rested_s
+// seconds. `stays` may be NULL. Without ratios.
+RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool narrows,
+                  const bool *stays, RtTiming *out, double *rested_s, Buf *err);
+// The contender that is the k-th of n in a round: each round begins with another one, and every
+// other round goes backwards, so that none always follows the same one.
+int rt_turn(int round, int k, int n);
 // Median of n > 0 samples, and the order statistics that hold the population's median with at least
 // 95 % confidence (the extremes where n < 6). Sorts the samples.
 double rt_median(double *samples, int n, double *lo, double *hi);
+
+/* turns.c: when a GPU that throttles rests, and who takes part how long */
+
+typedef struct {
+  int n, rounds;
+  bool narrows;      // contenders that are clearly behind sit out after two rounds
+  const bool *stays; // n, those that never do, nor are the best; NULL: none
+  // Plays contender `who`: ms a launch, and how long kernels ran.
+  RtStatus (*burst)(void *ctx, int who, double *ms, double *busy_s, Buf *err);
+  void (*rest)(void *ctx, double seconds);
+  void *ctx;
+} RtTurns;
+
+typedef struct {
+  double **ms; // n lists of `rounds`: those that count
+  int *rounds; // n, how many do
+  double rested_s;
+} RtTurnsResult;
+
+// Rounds of all contenders. The GPU rests a moment before the first. A round in which contenders
+// were slower than they had been is of a GPU that throttles: it does not count, and from then on
+// the GPU rests before each round, and between bursts, twice as long each time this happens.
+RtStatus rt_turns_play(const RtTurns *o, RtTurnsResult *out, Buf *err);
 
 /* time.c: single launches, for a search among many kernels */
 
@@ -324,17 +354,17 @@ typedef struct RtCopy RtCopy;
 // A copy of half of each tensor's bytes, from their host contents: as many are read and written
 // together as the tensors hold.
 RtStatus rt_copy_new(RtGpu *g, const RtArg *args, int n, RtCopy **out, Buf *err);
-void rt_copy_free(RtCopy *c); // NULL is fine
+void rt_copy_free(RtCopy *c);                                // NULL is fine
 RtStatus rt_copy_launch(void *copy, void *stream, Buf *err); // fits RtContender.launch
 
 /* report.c */
 
 typedef struct {
-  const char *kernel;         // what was timed
+  const char *kernel; // what was timed
   const RtGpuInfo *gpu;
   const RtTiming *time;
-  const RtTiming *reference;  // NULL: none; the ratio is then not shown
-  double flops, bytes;        // of one launch; 0: unknown
+  const RtTiming *reference; // NULL: none; the ratio is then not shown
+  double flops, bytes;       // of one launch; 0: unknown
   bool cold_l2;
   const char *arch, *bindings; // what it was compiled for and with; NULL: not said
 } RtReport;

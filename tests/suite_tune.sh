@@ -355,8 +355,9 @@ case_where_time_goes() { # nvcc 3 s at once, eight trials of 2 s, a final round 
     python3 - "$D/out" "$begin" "$end" "$2" << 'END'
 import json, sys
 d, wall = json.load(open(sys.argv[1])), float(sys.argv[3]) - float(sys.argv[2])
-all, nvcc, kernels, over = (d[k] for k in ("seconds", "nvcc_s", "kernel_s", "overhead_s"))
-ok = wall - 1 < all <= wall and abs(nvcc + d["waited_s"] + kernels + over - all) < 0.01
+all, nvcc, kernels, over, rest = (d[k + "_s"] if k != "seconds" else d[k] for k in
+                                  ("seconds", "nvcc", "kernel", "overhead", "rest"))
+ok = wall - 1 < all <= wall and abs(nvcc + d["waited_s"] + kernels + over + rest - all) < 0.01
 sys.exit(0 if ok and eval(sys.argv[4]) else f"{sys.argv[4]}: {nvcc} + {kernels} + {over} = {all}, wall {wall}")
 END
   }
@@ -367,6 +368,9 @@ END
   parts 0.5 'nvcc > 0.6 and abs(kernels - 8 * 0.15) < 0.01 and over > 8 * 0.15' -j 1 || fail "half of it"
   FAKE_SLEEP=0.1 FAKE_FINAL=1.6 FAKE_NVCC_SLEEP=0 tune || fail "$(cat "$D/err")"
   has "$D/out" '^[0-9.]+ s: [0-9.]+ s for nvcc alone, kernels 2\.4 s, overhead [0-9.]+ s \([0-9.]+ %\)$'
+  FAKE_REST=1.3 FAKE_FINAL=0.2 FAKE_SLEEP=0 FAKE_NVCC_SLEEP=0 parts 1 'rest == 1.3 and over < all - 1.4'
+  FAKE_REST=1.3 FAKE_NVCC_SLEEP=0 FAKE_SLEEP=0 FAKE_FINAL=0 tune --no-cache || fail "$(cat "$D/err")"
+  has "$D/out" 'kernels 0\.0 s, rests 1\.3 s, overhead '
 }
 case_terminal() { # the table: as much goes up as was written down
   need='import pty'; python3 -c "$need" || exit 77

@@ -6,7 +6,7 @@
 
 #include "tuner/search.h"
 
-enum { ROUNDS = 9, KEEP_S = 600, FINAL_S = 600 };
+enum { ROUNDS = 7, KEEP_S = 600, FINAL_S = 600 };
 #define NEAR 1.10 // times the best: farther ones cannot win
 
 static int choose(TnSearch *s, TnItem **out) {
@@ -25,11 +25,12 @@ static int choose(TnSearch *s, TnItem **out) {
 
 /* ------------------------------------------------------------------ the cache */
 
-static TnHash final_key(TnItem *const *list, int n) {
+static TnHash final_key(const TnSearch *s, TnItem *const *list, int n) {
   TnKey k;
-  int rounds = ROUNDS;
+  int rounds = ROUNDS, narrows = s->w->options->tune.finalists == 0;
   tn_key_begin(&k);
-  tn_key_add(&k, "final", &rounds, sizeof rounds);
+  tn_key_add(&k, "final, with rests", &rounds, sizeof rounds);
+  tn_key_add(&k, "narrows", &narrows, sizeof narrows);
   for (int i = 0; i < n; i++) tn_key_add(&k, "of", &list[i]->key, sizeof list[i]->key);
   return tn_key_end(&k);
 }
@@ -122,6 +123,7 @@ static bool play(TnSearch *s, TnItem *const *list, int n, Buf *lines, const TnIt
   if (ok) {
     tn_wire_verb(&b, "final");
     tn_wire_int(&b, "rounds", ROUNDS);
+    tn_wire_int(&b, "narrows", s->w->options->tune.finalists == 0);
     tn_wire_end(&b);
     ok = send_and_hear(s, &b, FINAL_S, &m);
   }
@@ -181,7 +183,7 @@ static void choose_best(TnSearch *s) {
 void tn_final(TnSearch *s) {
   TnItem *list[TN_MOST_FINALISTS], *all[TN_MOST_FINALISTS];
   int n = choose(s, list);
-  TnHash key = final_key(list, n);
+  TnHash key = final_key(s, list, n);
   Buf lines = {0};
   memcpy(all, list, sizeof all);
   if (n && !tn_db_get(s->w->db, &key, &lines)) {

@@ -66,8 +66,10 @@ static void print_finalists(const TnResult *r) {
 // Where the wall time went.
 static void print_time(const TnFound *f, const char *of) {
   double own = f->seconds - f->waited_s, over = tn_overhead(f);
-  printf("%s%.1f s: %.1f s for nvcc alone, kernels %.1f s, overhead %.1f s (%.1f %%)", of,
-         f->seconds, f->nvcc_s, f->spent.kernel, over, own > 0 ? 100 * over / own : 0);
+  printf("%s%.1f s: %.1f s for nvcc alone, kernels %.1f s, ", of, f->seconds, f->nvcc_s,
+         f->spent.kernel);
+  if (f->spent.rest > 0) printf("rests %.1f s, ", f->spent.rest);
+  printf("overhead %.1f s (%.1f %%)", over, own > 0 ? 100 * over / own : 0);
   if (f->waited_s > 0) printf(", another tuner had the GPU for %.1f s", f->waited_s);
   putchar('\n');
 }
@@ -110,6 +112,7 @@ static void print_sums(const TnResults *list) {
     all.nvcc_s += f->nvcc_s;
     all.waited_s += f->waited_s;
     all.spent.kernel += f->spent.kernel;
+    all.spent.rest += f->spent.rest;
     builds += f->builds;
     shared += tn_count_shared(&list->data[i]);
     known += f->tried + f->cached;

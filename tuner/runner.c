@@ -142,7 +142,8 @@ static void final_round(Runner *r, const TnMessage *m) {
   RtTiming time[TN_MOST_KEPT + 1];
   Buf why = {0};
   int rounds = (int)tn_wire_get_int(m, "rounds", 7);
-  TnVerdict v = tn_trial_final(r->trials, rounds, ids, time, &n, &why);
+  bool narrows = tn_wire_get_int(m, "narrows", 0) != 0;
+  TnVerdict v = tn_trial_final(r->trials, rounds, narrows, ids, time, &n, &why);
   for (int i = 0; i < n && v == TN_TRIAL_OK; i++) {
     Buf b = {0};
     tn_wire_verb(&b, "time");

@@ -106,7 +106,9 @@ void tn_load_ahead(TnTrials *t, const TnMessage *m);
 // Loads the candidate of a `try` or `keep`, checks its results, times it (try) or keeps it (keep).
 TnVerdict tn_trial(TnTrials *t, const TnMessage *m, bool keep, RtSamples *out, Buf *why);
 // The kept ones and cuBLAS, where it does the same, in turns. ids[k]: -1 for cuBLAS. *n of them.
-TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why);
+// narrows: those that are clearly behind take part in the first rounds alone.
+TnVerdict tn_trial_final(TnTrials *t, int rounds, bool narrows, int *ids, RtTiming *time, int *n,
+                         Buf *why);
 enum { TN_MOST_KEPT = TN_MOST_FINALISTS };
 
 /* busy.c */

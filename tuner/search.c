@@ -44,7 +44,7 @@ void tn_account(TnSearch *s) {
 }
 
 double tn_overhead(const TnFound *f) {
-  double rest = f->seconds - f->nvcc_s - f->waited_s - f->spent.kernel;
+  double rest = f->seconds - f->nvcc_s - f->waited_s - f->spent.kernel - f->spent.rest;
   return rest > 0 ? rest : 0;
 }
 

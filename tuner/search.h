@@ -119,7 +119,7 @@ bool tn_take_gpu(TnSearch *s); // false: another tuner has it, which is said onc
 // Wall time until now goes to who had it, and from now on to who has it: call it where that may
 // change. nvcc has it while a compiler runs and no candidate is with the runner or ready for it.
 void tn_account(TnSearch *s);
-// Of the whole what neither nvcc alone, nor kernels, nor another tuner took.
+// Of the whole what neither nvcc alone, nor kernels and the GPU's rests, nor another tuner took.
 double tn_overhead(const TnFound *f);
 
 /* item.c: results as they are kept */

@@ -394,7 +394,8 @@ void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
   buf_free(&why);
 }
 
-TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int *n, Buf *why) {
+TnVerdict tn_trial_final(TnTrials *t, int rounds, bool narrows, int *ids, RtTiming *time, int *n,
+                         Buf *why) {
   RtContender list[TN_MOST_KEPT + 1];
   Product product;
   RtBlas *blas = NULL;
@@ -419,8 +420,11 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, int *ids, RtTiming *time, int 
     buf_free(&none);
   }
   lap(t, &t->spent.cublas);
-  RtBenchOptions o = {.rounds = rounds, .idle_s = -1};
-  s = *n ? rt_bench(t->gpu, list, *n, &o, time, why) : RT_OK;
+  bool stays[TN_MOST_KEPT + 1] = {0};
+  double rested = 0;
+  for (int i = 0; i < *n; i++) stays[i] = ids[i] < 0;
+  s = *n ? rt_turns(t->gpu, list, *n, rounds, narrows, stays, time, &rested, why) : RT_OK;
+  t->spent.rest += rested;
   for (int i = 0; i < t->nkept && s == RT_OK; i++) s = rt_call_guards(t->kept[i].call, why);
   lap(t, &t->spent.rounds);
   if (s != RT_OK) return fault(s, why);

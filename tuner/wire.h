@@ -13,7 +13,7 @@
 //                                     measured median= mean= min= max= launches= early= ..._s=  |
 //                                     wrong text=  |  failed text=  |  fault text=  |  hung text=
 //   keep id= lib= ...              -> kept ..._s=  |  failed text=  |  fault text=
-//   final rounds=                  -> time id= median= lo= hi= (each; id -1 is cuBLAS) ...
+//   final rounds= narrows=         -> time id= median= lo= hi= (each; id -1 is cuBLAS) ...
 //                                     end ..._s=  |  fault text=
 // numbers=8,1024: what a library that several sizes share is to take for its arguments.
 // Times are in microseconds, but ..._s: where the runner's time since its last answer went
@@ -56,7 +56,8 @@ double tn_wire_get_real(const TnMessage *m, const char *name, double otherwise);
   P(timed)     /* launches that are timed, and those before them */                                \
   P(unload)                                                                                        \
   P(cublas) /* its choice */                                                                       \
-  P(rounds) /* the final round's */
+  P(rounds) /* the final round's */                                                                \
+  P(rest)   /* of the GPU, within these */
 
 typedef struct {
 #define PART(name) double name;

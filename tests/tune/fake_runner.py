@@ -5,7 +5,7 @@ FAKE_RUNNER: what candidates do, "VERB:NAME=VALUE[,NAME=VALUE][;...]", VERB one 
 answers), hung, fault, die, garbage, nan, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
 process); "shared=1" is a build that sizes share.
 FAKE_GPU=none: there is none; =silent: no greeting. FAKE_LOG: a line for each trial.
-FAKE_SLEEP, FAKE_FINAL: seconds that a trial and a final round take; FAKE_KERNEL: the share of it that kernels ran.
+FAKE_SLEEP, FAKE_FINAL: seconds that a trial and a final round take; FAKE_REST: more of it, rests; FAKE_KERNEL: the share of it that kernels ran.
 """
 import math, os, signal, subprocess, sys, time
 
@@ -113,7 +113,9 @@ for line in sys.stdin:
             log(f"measured {text}")
     elif verb == "final":
         log("final")
-        spent = spend("FAKE_FINAL")
+        rest = float(os.environ.get("FAKE_REST", "0"))
+        time.sleep(rest)
+        spent = dict(spend("FAKE_FINAL"), rest_s=rest)
         for id, us in kept.items():
             say("time", id=id, median=us, lo=us - 0.5, hi=us + 0.5)
         say("time", id=-1, median=95.0, lo=94.0, hi=96.0)
