@@ -1,5 +1,6 @@
 // runtime/turns: rests and rounds, on GPUs that are made up: one that never throttles, one that
-// does after some load until it has rested, one that always does. SPDX-License-Identifier: MIT
+// does after some load until it has rested, one that always does.
+// SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
 #include "suite.h"
 
