@@ -18,7 +18,6 @@ typedef struct {
   uint64_t hash;           // of the evaluated kernel
   const Sources *sources;  // for "// gemm.tl:21" marks and #line; NULL: none
   const Program *source;   // the same program at TILE level, for the shapes of its tensors; NULL: p
-  int min_blocks;          // __launch_bounds__'s second value; 0: none
   const char *api; // this program is one of those among which the launcher of this symbol chooses;
                    // NULL: its own symbol is the launcher
   const Target *const *targets; // of the file, oldest first, NULL-terminated; NULL: target alone

@@ -157,9 +157,8 @@ void cg_kernel(Cg *c, const Kernel *k) {
   names_reserve(c->names, k->name);
   names_reserve(c->names, c->p->symbol);
   cg_begin(c);
-  int blocks = k->min_blocks ? k->min_blocks : c->o->min_blocks;
   cg_text(c, "static __global__ void __launch_bounds__(%s", cg_bound_threads(c, k));
-  if (blocks) cg_text(c, ", %d", blocks);
+  if (k->min_blocks) cg_text(c, ", %d", k->min_blocks);
   cg_text(c, ") %s(", k->name);
   kernel_params(c);
   cg_text(c, ") {");

@@ -45,6 +45,7 @@ EvOptions job_eval(const Job *j, const Options *o) {
                      .bindings = o->bindings,
                      .entry = o->entry,
                      .name = o->name,
+                     .hint_takes = opt_hint_takes,
                      .hints = tn_hints,
                      .hints_ctx = (void *)(uintptr_t)o,
                      .include = o->include.data,
@@ -266,7 +267,6 @@ bool job_lower(Job *j, const Options *o) {
 }
 
 CgOptions job_codegen(const Job *j, const Options *o, int program) {
-  PassCtx flags = {.flags = o->flags};
   bool list = j->targets != NULL;
   const Target *target = list ? j->of.data[program] : j->target;
   return (CgOptions){.target = target,
@@ -279,6 +279,5 @@ CgOptions job_codegen(const Job *j, const Options *o, int program) {
                      .zero = o->zero.len ? zero_names(j, o) : NULL,
                      .zero_kernels = job_zeroes_itself(j->tile.data[program], target),
                      .hash = j->hash.data[program],
-                     .sources = j->sources,
-                     .min_blocks = (int)pass_flag(&flags, NULL, "min-blocks", 0)};
+                     .sources = j->sources};
 }

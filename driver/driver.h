@@ -77,6 +77,7 @@ extern const OptFlag opt_flags[];
 
 // False, with the rule and the nearest legal value in `why`: the flag has no such value.
 bool opt_flag_takes(const OptFlag *f, uint64_t value, Buf *why);
+bool opt_hint_takes(const char *name, int64_t value, Buf *why); // the same of T.Kernel's operands
 
 /* usage.c */
 

@@ -106,12 +106,17 @@ const OptFlag opt_flags[] = {
 #undef FLAG
     {NULL, NULL}};
 
-// A switch is 0 or 1, a flag whose values are listed ("64|128|256") one of these, or 0: none.
+// A switch is 0 or 1; a number lies in its range ("0..64"); a flag whose values are listed
+// ("64|128|256") is one of these, or 0: none.
 bool opt_flag_takes(const OptFlag *f, uint64_t value, Buf *why) {
   uint64_t near = 0;
   if (!*f->value && value > 1)
     buf_printf(why, "%s=%llu: a switch is 0 or 1; the nearest is 1", f->name,
                (unsigned long long)value);
+  const char *to = strstr(f->value, "..");
+  if (to && value > strtoull(to + 2, NULL, 10))
+    buf_printf(why, "%s=%llu: it takes %s; the nearest is %s", f->name, (unsigned long long)value,
+               f->value, to + 2);
   if (!strchr(f->value, '|')) return !why->len;
   for (const char *p = f->value; *p; p += *p == '|') {
     char *end;
@@ -123,6 +128,14 @@ bool opt_flag_takes(const OptFlag *f, uint64_t value, Buf *why) {
     buf_printf(why, "%s=%llu: it takes 0 or one of %s; the nearest is %llu", f->name,
                (unsigned long long)value, f->value, (unsigned long long)near);
   return !why->len;
+}
+
+bool opt_hint_takes(const char *name, int64_t value, Buf *why) {
+  const OptFlag *f = opt_flags;
+  while (f->name && strcmp(f->name, name)) f++;
+  if (!f->name) die("no flag is called as T.Kernel's %s", name);
+  if (value < 0) buf_printf(why, "%s=%lld: the least is 0", name, (long long)value);
+  return value >= 0 && opt_flag_takes(f, (uint64_t)value, why);
 }
 
 // -fNAME, -fno-NAME, -fNAME=V

@@ -32,6 +32,8 @@ typedef struct {
   const char *name;           // --name: the C symbol; NULL: the outermost function's name
   const char *const *include; // -I, after the importing file's own folder
   int ninclude;
+  // May T.Kernel ask for this value of the flag of that name? If not, `why`. NULL: any.
+  bool (*hint_takes)(const char *name, int64_t value, Buf *why);
   // The best hints for a product, at most `most`; returns how many. NULL: there are none.
   int (*hints)(void *ctx, const EvMatmul *m, EvHint *out, int most);
   void *hints_ctx;

@@ -51,8 +51,11 @@ static void grid_hints(Ev *ev, Call *c, Grid *g) {
     for (char *p = name; *p; p++)
       if (*p == '_') *p = '-';
     Hint h = {name, arg_int(ev, c, i, 0)};
-    if (h.value < 0 || h.value > HINT_MOST)
-      ev_fail(ev, DIAG_HINT_RANGE, c->at[i], word, (long long)h.value, HINT_MOST);
+    Buf why = {0};
+    if (ev->options->hint_takes) ev->options->hint_takes(name, h.value, &why);
+    const char *text = arena_str(ev->arena, buf_str(&why));
+    buf_free(&why);
+    if (*text) ev_fail(ev, DIAG_HINT_RANGE, c->at[i], text);
     vec_push(ev->arena, &g->hints, h);
   }
 }

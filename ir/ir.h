@@ -449,7 +449,7 @@ typedef struct {
 } Fact;
 
 // A decision that the program asks for: what -fNAME=VALUE says of all kernels. 0 to HINT_MOST.
-enum { HINT_MOST = 32 };
+enum { HINT_MOST = 65535 };
 
 typedef struct {
   const char *name;

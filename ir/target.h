@@ -12,6 +12,7 @@ typedef struct {
   int sms;                 // of the largest GPU of that kind, for grids that a program sizes by it
   int max_threads;         // per block
   int regs_per_sm;         // 32-bit registers
+  int threads_per_sm, blocks_per_sm;
   int max_regs_per_thread;
   int64_t max_smem_block;  // bytes of dynamic shared memory a block may opt in to
   int64_t smem_per_sm;

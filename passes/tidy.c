@@ -15,14 +15,28 @@ static bool is_tight(const Kernel *k, const Target *t) {
   return most < 255 && bits / 32 > most * 7 / 8;
 }
 
+// -fmin-blocks, but for a kernel whose registers are divided already: for one block.
+static void ask_blocks(Kernel *k, PassCtx *c) {
+  const Target *t = c->target;
+  int64_t blocks = pass_flag(c, k, "min-blocks", 0), threads = kernel_threads(k);
+  int64_t most = t->threads_per_sm / threads;
+  if (most > t->blocks_per_sm) most = t->blocks_per_sm;
+  if (blocks > most)
+    diag_report(c->diags, DIAG_MIN_BLOCKS, k->span, (long long)blocks, (long long)threads, t->name,
+                t->threads_per_sm, t->blocks_per_sm, (long long)most);
+  else if (!k->min_blocks) k->min_blocks = (int)blocks;
+  else if (blocks > 1)
+    diag_remark(c->diags, k->span, "registers",
+                "with a producer they are divided for one block, not for %lld", (long long)blocks);
+}
+
 void pass_tidy(Program *p, PassCtx *c) {
   for (int i = 0; i < p->kernels.len; i++) {
     Kernel *k = p->kernels.data[i];
     slots_kernel(k, c);
     simplify_kernel(p, k, c);
     keep_operands(c, k);
-    int64_t blocks = pass_flag(c, k, "min-blocks", 0);
-    if (!k->min_blocks && blocks <= HINT_MOST) k->min_blocks = (int)blocks;
+    ask_blocks(k, c);
     if (!k->min_blocks && is_tight(k, c->target)) k->min_blocks = 1;
   }
   pdl_kernels(p, c);

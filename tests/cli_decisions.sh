@@ -274,6 +274,8 @@ case_flag_values() { # a value that a flag has not is refused, with the nearest 
   refused -fcluster=16 'the nearest is 8'
   refused -fcluster '-fcluster wants one of 2|4|8'
   refused -fl2-fetch=100 '-fl2-fetch=100: it takes 0 or one of 64|128|256; the nearest is 128'
+  refused -fstages=65 '-fstages=65: it takes 0..64; the nearest is 64'
+  refused -fmin-blocks=99 '-fmin-blocks=99: it takes 0..32; the nearest is 32'
   refused -fpersistent=5 '-fpersistent=5: a switch is 0 or 1; the nearest is 1'
   for f in -fcluster=8 -fcluster=0 -fno-cluster -fl2-fetch=256 -fpersistent=1 -fno-l2-fetch; do
     "$TLC" samples/gemm.tl $f -o "$D/x.cu" || fail "$f"
