@@ -16,7 +16,8 @@ typedef struct {
   int64_t mn, k; // where the region starts in the tile
   int per;       // outer indices of a share
   Buffer *desc;  // low word at the share's first matrix, of the tile's first version
-  Expr *lead;    // what the leading indices add, in units of 16 bytes
+  Expr *from;    // the first element of the version that the leading indices name
+  Expr *lead;    // the same in units of 16 bytes
 } Operand;
 
 static Expr *num(Operand *o, int64_t v) { return ex_index(o->l->arena, v); }
@@ -64,7 +65,8 @@ static void open_descriptor(Operand *o) {
   st_add(a, l->prologue,
          st_op(a, OP_WGMMA_DESC, o->s->span, place, region_flat(a, o->desc, zero, 1), o->tile.lbo));
   for (int i = 0; i < n; i++) idx[i] = i < n - 2 ? lower_expr(l, o->region->min[i]) : zero;
-  Expr *bytes = ex_mul(a, lower_offset(l, o->region->buf, idx), num(o, bits / 8));
+  o->from = lower_offset(l, o->region->buf, idx);
+  Expr *bytes = ex_mul(a, o->from, num(o, bits / 8));
   o->lead = lower_simplify(l, ex_floordiv(a, bytes, num(o, 16)));
 }
 
@@ -86,9 +88,12 @@ static Region *in_registers(Operand *o, int tm, int ks) {
   return region_flat(o->l->arena, o->region->buf, num(o, (int64_t)(tm * steps + ks) * per), per);
 }
 
+// All of the version that the descriptors point into.
 static Region *in_shared(Operand *o) {
-  Buffer *b = o->region->buf;
-  return region_flat(o->l->arena, b, num(o, 0), (int)buf_elems(b));
+  const Buffer *form = lower_form(o->l, o->region->buf);
+  int64_t elems = layout_bytes(form->layout) * 8 / o->tile.bits;
+  for (int d = 0; d < form->ndim - 2; d++) elems /= form->shape[d]->u.i;
+  return region_flat(o->l->arena, o->region->buf, lower_simplify(o->l, o->from), (int)elems);
 }
 
 typedef struct {

@@ -275,8 +275,9 @@ static void lower_one(Lower *l, Stmt *s, Stmt *out) {
 }
 
 void lower_stmt(Lower *l, Stmt *s, Stmt *out) {
+  int from = out->u.block.len;
   lower_one(l, s, out);
-  lower_proxy_after(l, s, out);
+  lower_proxy_after(l, s, out, from);
 }
 
 /* ------------------------------------------------------------------ widths, decided on tile form

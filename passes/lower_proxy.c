@@ -63,9 +63,11 @@ void lower_proxy_end(Lower *l, Span span, Stmt *out) {
   st_add(a, out, st_if(a, first, wait, NULL, span));
 }
 
-void lower_proxy_after(Lower *l, Stmt *s, Stmt *out) {
+void lower_proxy_after(Lower *l, Stmt *s, Stmt *out, int from) {
   if (l->loop || !l->fenced.len) return;
-  bool wait = s->kind == ST_OP && s->u.op.op == OP_ASYNC_WAIT;
-  if (wait ? !l->fenced_async : flies(s) || !plain(s) || !writes(l, s)) return;
+  bool wait = s->kind == ST_OP && s->u.op.op == OP_ASYNC_WAIT, copied = false;
+  for (int i = from; i < out->u.block.len && flies(s); i++) // by plain moves where none of these is
+    copied |= st_has_op(out->u.block.data[i], OP_CP_ASYNC);
+  if (wait ? !l->fenced_async : copied || !plain(s) || !writes(l, s)) return;
   st_add(l->arena, out, st_op(l->arena, OP_FENCE_PROXY, s->span, (int64_t)1));
 }

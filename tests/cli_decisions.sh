@@ -87,6 +87,12 @@ case_protocol() { # of channels, explained once a file that has some
   "$TLC" --arch=sm_90a -fno-warp-specialize samples/gemm.tl -o "$D/x.cu" || fail emit
   same "$(told)" 0
 }
+case_copies_in_flight() { # wgmma waits for the step's own copies by cp.async, not for those of later steps
+  "$TLC" --arch=sm_90a -fno-warp-specialize -p num_stages=4 samples/gemm.tl -o "$D/x.cu" || fail emit
+  same "$(grep -o 'tlc_cp_async_wait<[0-9]*>();' "$D/x.cu" | sort | uniq -c | tr -s ' ')" \
+    " 1 tlc_cp_async_wait<2>();"
+  same "$(grep -A1 'tlc_cp_async_wait<2>();' "$D/x.cu" | tail -n 1)" "    tlc_fence_proxy_async_shared();"
+}
 case_slabs() { # stores by slabs where every warpgroup has all columns, not where half would wait
   slabs() {
     "$TLC" --arch=sm_90a --remarks -p M=264,N=512,K=136,block_N=256 "$@" samples/gemm_nt.tl -o "$D/x.cu" 2>&1 |
