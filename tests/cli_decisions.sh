@@ -178,8 +178,6 @@ case_clusters() { # what is shared along which axis, and why not
   says $c 'along axis z, the last perhaps with fewer tiles' -fcluster=2 -p batch=3,M=64,N=64,K=40
   says $c 'axis x: it has too few blocks; y: .*; z: it has too few' -fcluster=4 -p batch=3,M=64,N=64,K=40
   says $c 'axis x: the bounds of a loop differ' -fcluster=2 -p batch=1,M=64,N=128,K=40,bounds=1
-  sed 's/threads=thread_num/&, cluster=3/' samples/gemm_nt.tl > "$D/three.tl"
-  says "$D/three.tl" 'they have 2, 4 or 8'
   says samples/gemm_nt.tl 'of 2 blocks along axis y' -fcluster=2
   grep -q 'tlc_tma_multicast_2d(' "$D/x.cu" || fail "no multicast"
   says samples/gemm_nt.tl 'blocks loads a part of B_shared' -fcluster=4
@@ -255,15 +253,15 @@ case_tma_maps() { # fetched at the start, once each; how much L2 fetches for a c
 }
 case_single_steps() { # k-steps of 8-bit floats one by one where two do not fit a thread's registers
   step() {
-    "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -p M=256,N=256,K=256,bk=64,dtype=float8_e4m3 "$@" \
-      -o "$D/x.cu" > "$D/out" 2>&1 || fail "$(cat "$D/out")"
+    "$TLC" --arch=sm_90a --remarks -fno-wgmma tests/cases/gemm_forms.tl \
+      -p M=256,N=256,K=256,bk=64,dtype=float8_e4m3 "$@" -o "$D/x.cu" > "$D/out" 2>&1 || fail "$(cat "$D/out")"
     if grep -q 'k-steps one by one: with two in registers a thread takes about 262, and has 240' "$D/out"; then
       grep -A1 '#pragma unroll 1$' "$D/x.cu" | grep -q 'for (int ks = 0' || fail "$* unrolls the steps"
       echo one
     fi
   }
   same "$(step -p bm=128,bn=128)" one
-  "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -fno-warp-specialize -o "$D/x.cu" \
+  "$TLC" --arch=sm_90a --remarks -fno-wgmma tests/cases/gemm_forms.tl -fno-warp-specialize -o "$D/x.cu" \
     -p M=256,N=256,K=256,bk=64,dtype=float8_e4m3,bm=128,bn=128 2>&1 | grep -q 'has 255' ||
     fail "the consumers' registers"
   same "$(step -p bm=128,bn=64)" ''
