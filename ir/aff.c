@@ -16,19 +16,13 @@ int64_t gcd64(int64_t a, int64_t b) {
   return x > INT64_MAX ? 1 : (int64_t)x; // 2^63 alone: 1 divides too
 }
 
-void aff_copy(Aff *to, const Aff *from) {
-  to->n = from->n;
-  to->c = from->c;
-  memcpy(to->t, from->t, sizeof *to->t * (size_t)from->n);
-}
-
-bool aff_add(Aff *x, const Aff *y, int64_t scale) {
-  Aff r;
-  r.n = 0;
+// *out = x + y * scale; out is neither of them, and undefined where it fails.
+static bool sum(Aff *out, const Aff *x, const Aff *y, int64_t scale) {
   int64_t p;
-  if (__builtin_mul_overflow(y->c, scale, &p) || __builtin_add_overflow(x->c, p, &r.c))
+  if (__builtin_mul_overflow(y->c, scale, &p) || __builtin_add_overflow(x->c, p, &out->c))
     return false;
-  if (r.c == INT64_MIN) return false;
+  if (out->c == INT64_MIN) return false;
+  int n = 0;
   for (int i = 0, j = 0; i < x->n || j < y->n;) {
     bool left = j == y->n || (i < x->n && x->t[i].atom <= y->t[j].atom);
     bool right = i == x->n || (j < y->n && y->t[j].atom <= x->t[i].atom);
@@ -41,24 +35,31 @@ bool aff_add(Aff *x, const Aff *y, int64_t scale) {
     j += right;
     if (t.coeff == INT64_MIN) return false; // keeps negation safe
     if (!t.coeff) continue;
-    if (r.n == AFF_MAX) return false;
-    r.t[r.n++] = t;
+    if (n == AFF_MAX) return false;
+    out->t[n++] = t;
   }
+  out->n = n;
+  return true;
+}
+
+bool aff_add(Aff *x, const Aff *y, int64_t scale) {
+  Aff r;
+  if (!sum(&r, x, y, scale)) return false;
   aff_copy(x, &r);
   return true;
 }
 
 bool aff_scale(Aff *x, int64_t k) {
-  Aff r = aff_const(0);
-  if (!aff_add(&r, x, k)) return false;
+  if (k == 1) return true;
+  Aff r, zero = aff_const(0);
+  if (!sum(&r, &zero, x, k)) return false;
   aff_copy(x, &r);
   return true;
 }
 
 bool aff_sub(Aff *out, const Aff *x, const Aff *y) {
   Aff r;
-  aff_copy(&r, x);
-  if (!aff_add(&r, y, -1)) return false;
+  if (!sum(&r, x, y, -1)) return false;
   aff_copy(out, &r);
   return true;
 }
@@ -89,8 +90,6 @@ Aff *aff_keep(Facts *f, const Aff *x) {
   aff_copy(r, x);
   return r;
 }
-
-Atom *atom_at(Facts *f, int atom) { return &f->atoms.data[atom]; }
 
 /* interning */
 
@@ -131,8 +130,7 @@ static uint64_t hash_atom(const Atom *a) {
 static bool same_aff(const Aff *x, const Aff *y) { return !x || !y ? x == y : aff_equal(x, y); }
 
 static bool same_atom(const Atom *x, const Atom *y) {
-  if (x->hash != y->hash || x->kind != y->kind || x->d != y->d || x->nfactors != y->nfactors)
-    return false;
+  if (x->kind != y->kind || x->d != y->d || x->nfactors != y->nfactors) return false;
   if (x->kind == AT_VAR) return x->expr->u.var == y->expr->u.var;
   if (x->kind == AT_OTHER) return ex_equal(x->expr, y->expr);
   if (x->cond && !ex_equal(x->cond, y->cond)) return false;
@@ -151,16 +149,18 @@ static void default_range(Atom *a) {
 }
 
 int atom_intern(Facts *f, const Atom *key) {
-  Atom a = *key;
-  a.hash = hash_atom(&a);
-  int *head = &f->bucket[a.hash % BUCKETS];
-  for (int i = *head; i; i = f->atoms.data[i - 1].next) {
-    if (same_atom(&f->atoms.data[i - 1], &a)) return i - 1;
+  uint64_t hash = hash_atom(key);
+  int *head = &f->bucket[hash % BUCKETS];
+  for (int i = *head; i; i = f->atoms.data[i - 1]->next) {
+    const Atom *old = f->atoms.data[i - 1];
+    if (old->hash == hash && same_atom(old, key)) return i - 1;
   }
-  if (a.inner) a.inner = aff_keep(f, a.inner);
-  if (a.inner2) a.inner2 = aff_keep(f, a.inner2);
-  default_range(&a);
-  a.next = *head;
+  Atom *a = arena_copy(f->arena, key, sizeof *key);
+  if (a->inner) a->inner = aff_keep(f, a->inner);
+  if (a->inner2) a->inner2 = aff_keep(f, a->inner2);
+  default_range(a);
+  a->hash = hash;
+  a->next = *head;
   vec_push(f->arena, &f->atoms, a);
   *head = f->atoms.len;
   return f->atoms.len - 1;
@@ -227,16 +227,16 @@ static Expr *product_expr(Facts *f, const Atom *a) {
 }
 
 static Expr *atom_to_expr(Facts *f, int number) {
-  Atom a = *atom_at(f, number);
+  const Atom *a = atom_at(f, number);
   Arena *m = f->arena;
-  switch (a.kind) {
-  case AT_FDIV: return ex_floordiv(m, aff_expr(f, a.inner), ex_index(m, a.d));
-  case AT_MOD: return ex_floormod(m, aff_expr(f, a.inner), ex_index(m, a.d));
-  case AT_MIN: return ex_bin(m, BIN_MIN, aff_expr(f, a.inner), aff_expr(f, a.inner2));
-  case AT_MAX: return ex_bin(m, BIN_MAX, aff_expr(f, a.inner), aff_expr(f, a.inner2));
-  case AT_SELECT: return ex_select(m, a.cond, aff_expr(f, a.inner), aff_expr(f, a.inner2));
-  case AT_PROD: return product_expr(f, &a);
-  default: return ex_cast(m, DT_INDEX, a.expr);
+  switch (a->kind) {
+  case AT_FDIV: return ex_floordiv(m, aff_expr(f, a->inner), ex_index(m, a->d));
+  case AT_MOD: return ex_floormod(m, aff_expr(f, a->inner), ex_index(m, a->d));
+  case AT_MIN: return ex_bin(m, BIN_MIN, aff_expr(f, a->inner), aff_expr(f, a->inner2));
+  case AT_MAX: return ex_bin(m, BIN_MAX, aff_expr(f, a->inner), aff_expr(f, a->inner2));
+  case AT_SELECT: return ex_select(m, a->cond, aff_expr(f, a->inner), aff_expr(f, a->inner2));
+  case AT_PROD: return product_expr(f, a);
+  default: return ex_cast(m, DT_INDEX, a->expr);
   }
 }
 

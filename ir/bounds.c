@@ -163,24 +163,24 @@ static Range other_range(Facts *f, int number) {
 /* intervals of atoms */
 
 static Range derived_range(Facts *f, int number) {
-  const Atom a = *atom_at(f, number);
-  if (a.kind == AT_OTHER) return other_range(f, number);
+  const Atom *a = atom_at(f, number);
+  if (a->kind == AT_OTHER) return other_range(f, number);
   Range x = {0}, y = {0}, r;
-  if (a.kind == AT_PROD) {
+  if (a->kind == AT_PROD) {
     r = (Range){1, 1};
-    for (int i = 0; i < a.nfactors; i++) {
-      atom_bounds(f, a.factor[i], &x.lo, &x.hi);
+    for (int i = 0; i < a->nfactors; i++) {
+      atom_bounds(f, a->factor[i], &x.lo, &x.hi);
       r = times(r, x);
     }
     return r;
   }
-  x = (Range){aff_lower(f, a.inner, NO_HI, 1), aff_upper(f, a.inner, 1)};
-  if (a.inner2) y = (Range){aff_lower(f, a.inner2, NO_HI, 1), aff_upper(f, a.inner2, 1)};
-  switch (a.kind) {
+  x = (Range){aff_lower(f, a->inner, NO_HI, 1), aff_upper(f, a->inner, 1)};
+  if (a->inner2) y = (Range){aff_lower(f, a->inner2, NO_HI, 1), aff_upper(f, a->inner2, 1)};
+  switch (a->kind) {
   case AT_FDIV:
-    return (Range){x.lo == NO_LO ? NO_LO : floor_div64(x.lo, a.d),
-                   x.hi == NO_HI ? NO_HI : floor_div64(x.hi, a.d)};
-  case AT_MOD: return (Range){0, x.lo >= 0 && x.hi < a.d - 1 ? x.hi : a.d - 1};
+    return (Range){x.lo == NO_LO ? NO_LO : floor_div64(x.lo, a->d),
+                   x.hi == NO_HI ? NO_HI : floor_div64(x.hi, a->d)};
+  case AT_MOD: return (Range){0, x.lo >= 0 && x.hi < a->d - 1 ? x.hi : a->d - 1};
   case AT_MIN: return (Range){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
   case AT_MAX: return (Range){x.lo > y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
   default: return (Range){x.lo < y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
@@ -206,6 +206,7 @@ static void narrow(Facts *f, int number, Range *r) {
 
 void atom_bounds(Facts *f, int number, int64_t *lo, int64_t *hi) {
   Atom *a = atom_at(f, number);
+  if (a->version != f->version) f->missed++;
   if (a->version != f->version && !a->busy) {
     Range r;
     if (a->kind == AT_VAR) {
@@ -216,7 +217,6 @@ void atom_bounds(Facts *f, int number, int64_t *lo, int64_t *hi) {
       a->hi = NO_HI;
       if (a->kind == AT_MOD) a->lo = 0, a->hi = a->d - 1;
       r = derived_range(f, number);
-      a = atom_at(f, number);
       a->busy = false;
     }
     narrow(f, number, &r);
@@ -270,6 +270,7 @@ static void found(Search *s, int64_t lo) {
 }
 
 static bool enough(const Search *s) {
+  s->f->starved += s->f->steps <= 0;
   return (s->best != NO_LO && s->best >= s->goal) || s->f->steps <= 0;
 }
 
@@ -291,8 +292,8 @@ static void eliminate(Search *s, int i, FactKind kind, const Aff *c) {
 static void eliminate_by_facts(Search *s, int i) {
   const Mention *m = atom_at(s->f, s->x->t[i].atom)->facts;
   for (; m && !enough(s); m = m->older) {
-    const FactEntry e = s->f->stack.data[m->fact];
-    if (e.kind == FACT_GE || e.kind == FACT_EQ) eliminate(s, i, e.kind, e.aff);
+    FactKind of = s->f->stack.data[m->fact].kind;
+    if (of == FACT_GE || of == FACT_EQ) eliminate(s, i, of, s->f->stack.data[m->fact].aff);
   }
   FactKind kind;
   Aff c;
@@ -301,23 +302,41 @@ static void eliminate_by_facts(Search *s, int i) {
   }
 }
 
+// The product's factors but the k-th.
+static bool other_factors(Facts *f, const Atom *a, int k, Aff *rest) {
+  *rest = aff_const(1);
+  for (int j = 0; j < a->nfactors; j++) {
+    Aff one = aff_atom(a->factor[j]), next;
+    if (j == k) continue;
+    if (!aff_mul(f, &next, rest, &one)) return false;
+    aff_copy(rest, &next);
+  }
+  return true;
+}
+
+// The mentioned fact times the rest of the product.
+static const Aff *multiple(Facts *f, Mention *m, int product, const Aff *rest) {
+  for (const Multiple *x = m->multiples; x; x = x->next)
+    if (x->product == product) return x->aff;
+  Multiple *x = NEW(f->arena, Multiple);
+  Aff c;
+  bool fits = aff_mul(f, &c, f->stack.data[m->fact].aff, rest);
+  *x = (Multiple){product, fits ? aff_keep(f, &c) : NULL, m->multiples};
+  m->multiples = x;
+  return x->aff;
+}
+
 // A product p * rest: conditions on p times the factor rest >= 0.
 static void eliminate_product(Search *s, int i, const Atom *a) {
   for (int k = 0; k < a->nfactors; k++) {
-    Aff rest = aff_const(1);
-    for (int j = 0; j < a->nfactors; j++) {
-      Aff one = aff_atom(a->factor[j]), next;
-      if (j == k) continue;
-      if (!aff_mul(s->f, &next, &rest, &one)) return;
-      aff_copy(&rest, &next);
-    }
+    Aff rest;
+    if (!other_factors(s->f, a, k, &rest)) return;
     if (low_of_sum(s->f, &rest) < 0) continue; // NO_LO too
-    const Mention *m = atom_at(s->f, a->factor[k])->facts;
-    for (; m && !enough(s); m = m->older) {
-      const FactEntry e = s->f->stack.data[m->fact];
-      Aff c;
-      if (e.kind != FACT_GE && e.kind != FACT_EQ) continue;
-      if (aff_mul(s->f, &c, e.aff, &rest)) eliminate(s, i, e.kind, &c);
+    for (Mention *m = atom_at(s->f, a->factor[k])->facts; m && !enough(s); m = m->older) {
+      FactKind of = s->f->stack.data[m->fact].kind;
+      if (of != FACT_GE && of != FACT_EQ) continue;
+      const Aff *c = multiple(s->f, m, s->x->t[i].atom, &rest);
+      if (c) eliminate(s, i, of, c);
     }
   }
 }
@@ -357,11 +376,11 @@ static int64_t search(Facts *f, const Aff *x, int64_t goal, int depth) {
   s.best = lift(x, s.best);
   if (depth <= 0 || !x->n) return s.best;
   for (int i = 0; i < x->n && !enough(&s); i++) {
-    const Atom a = *atom_at(f, x->t[i].atom);
+    const Atom *a = atom_at(f, x->t[i].atom);
     eliminate_by_facts(&s, i);
     if (enough(&s)) break;
-    if (a.kind == AT_PROD) eliminate_product(&s, i, &a);
-    if (a.kind == AT_MIN || a.kind == AT_MAX || a.kind == AT_SELECT) split_cases(&s, i, &a);
+    if (a->kind == AT_PROD) eliminate_product(&s, i, a);
+    if (a->kind == AT_MIN || a->kind == AT_MAX || a->kind == AT_SELECT) split_cases(&s, i, a);
   }
   return lift(x, s.best);
 }
@@ -371,6 +390,8 @@ int64_t aff_lower(Facts *f, const Aff *x, int64_t goal, int depth) {
   aff_copy(&q, x);
   if (!aff_expand(f, &q)) return NO_LO;
   if (f->searching) {
+    f->sunk += f->nest > MAX_NEST;
+    f->starved += f->steps <= 0;
     if (f->nest > MAX_NEST || f->steps <= 0) return lift(&q, low_of_sum(f, &q));
     f->nest++;
     int64_t lo = search(f, &q, goal, depth > 1 ? 1 : depth);
@@ -398,31 +419,26 @@ int64_t aff_upper(Facts *f, const Aff *x, int depth) {
 }
 
 bool atom_fact(Facts *f, int number, int i, FactKind *kind, Aff *out) {
-  const Atom a = *atom_at(f, number);
+  const Atom *a = atom_at(f, number);
   Aff t = aff_atom(number), other;
-  bool good = true;
-  *kind = a.kind == AT_FDIV || a.kind == AT_MOD || a.kind == AT_OTHER ? FACT_EQ : FACT_GE;
-  switch (a.kind) {
+  *kind = a->kind == AT_FDIV || a->kind == AT_MOD || a->kind == AT_OTHER ? FACT_EQ : FACT_GE;
+  switch (a->kind) {
   case AT_FDIV: // inner == d * t + inner % d
-    good = i == 0 && aff_floormod(f, &other, a.inner, a.d);
-    aff_copy(out, a.inner);
-    return good && aff_add(out, &t, -a.d) && aff_add(out, &other, -1);
+    if (i || !atom_partner(f, number, &other)) return false;
+    aff_copy(out, a->inner);
+    return aff_add(out, &t, -a->d) && aff_add(out, &other, -1);
   case AT_MOD:
-    good = i == 0 && aff_floordiv(f, &other, a.inner, a.d);
-    aff_copy(out, a.inner);
-    return good && aff_add(out, &t, -1) && aff_add(out, &other, -a.d);
+    if (i || !atom_partner(f, number, &other)) return false;
+    aff_copy(out, a->inner);
+    return aff_add(out, &t, -1) && aff_add(out, &other, -a->d);
   case AT_MIN:
-    return i < 2 && aff_sub(out, i ? a.inner2 : a.inner, &t);
+    return i < 2 && aff_sub(out, i ? a->inner2 : a->inner, &t);
   case AT_MAX:
-    return i < 2 && aff_sub(out, &t, i ? a.inner2 : a.inner);
-  case AT_OTHER: {
+    return i < 2 && aff_sub(out, &t, i ? a->inner2 : a->inner);
+  case AT_OTHER:
+    f->sunk += f->nest > MAX_NEST;
     if (i || f->nest > MAX_NEST) return false;
-    bool simplifying = f->simplifying;
-    f->simplifying = false;
-    good = to_aff(f, a.expr, &other);
-    f->simplifying = simplifying;
-    return good && aff_sub(out, &t, &other);
-  }
+    return atom_partner(f, number, &other) && aff_sub(out, &t, &other);
   default: return false;
   }
 }

@@ -158,14 +158,14 @@ static bool combine_term(Facts *f, Aff *x, int i) {
   Aff one = aff_atom(t.atom), part, r;
   aff_copy(&r, x);
   if (kind == AT_MOD) { // c * (e % d) + c * d * (e // d)
-    if (__builtin_mul_overflow(t.coeff, d, &k) || !aff_floordiv(f, &part, inner, d)) return false;
+    if (__builtin_mul_overflow(t.coeff, d, &k) || !atom_partner(f, t.atom, &part)) return false;
     if (part.n != 1 || part.t[0].coeff != 1 || part.c || aff_coeff(x, part.t[0].atom) != k)
       return false;
     if (!aff_add(&r, &part, -k)) return false;
     k = t.coeff;
     part = aff_const(0);
   } else { // c * d * (e // d) where e % d is a constant
-    if (t.coeff % d || !aff_floormod(f, &part, inner, d) || part.n) return false;
+    if (t.coeff % d || !atom_partner(f, t.atom, &part) || part.n) return false;
     k = t.coeff / d;
   }
   if (!aff_add(&r, &one, -t.coeff) || !aff_add(&r, inner, k) || !aff_add(&r, &part, -k))
@@ -177,17 +177,17 @@ static bool combine_term(Facts *f, Aff *x, int i) {
 // c * (x % a) + c * a * ((x // a) % b) is c * (x % (a * b)).
 static bool combine_digits(Facts *f, Aff *x, int i) {
   Term t = x->t[i];
-  const Atom low = *atom_at(f, t.atom);
+  const Atom *low = atom_at(f, t.atom);
   int64_t k;
   Aff quotient;
-  if (low.kind != AT_MOD || __builtin_mul_overflow(t.coeff, low.d, &k)) return false;
-  if (!aff_floordiv(f, &quotient, low.inner, low.d)) return false;
+  if (low->kind != AT_MOD || __builtin_mul_overflow(t.coeff, low->d, &k)) return false;
+  if (!atom_partner(f, t.atom, &quotient)) return false;
   for (int j = 0; j < x->n; j++) {
-    const Atom high = *atom_at(f, x->t[j].atom);
-    if (high.kind != AT_MOD || x->t[j].coeff != k || !aff_equal(high.inner, &quotient)) continue;
+    const Atom *high = atom_at(f, x->t[j].atom);
+    if (high->kind != AT_MOD || x->t[j].coeff != k || !aff_equal(high->inner, &quotient)) continue;
     int64_t d;
     Aff whole, one = aff_atom(t.atom), two = aff_atom(x->t[j].atom), r;
-    if (__builtin_mul_overflow(low.d, high.d, &d) || !aff_floormod(f, &whole, low.inner, d))
+    if (__builtin_mul_overflow(low->d, high->d, &d) || !aff_floormod(f, &whole, low->inner, d))
       return false;
     aff_copy(&r, x);
     if (!aff_add(&r, &one, -t.coeff) || !aff_add(&r, &two, -k) || !aff_add(&r, &whole, t.coeff))
@@ -250,20 +250,20 @@ static int64_t product_divisor(Facts *f, const Atom *a, int depth) {
 }
 
 static int64_t atom_divisor(Facts *f, int number, int depth) {
-  const Atom a = *atom_at(f, number);
+  const Atom *a = atom_at(f, number);
   int64_t lo, hi, d;
-  if (a.kind == AT_VAR && a.let) return aff_divisor(f, a.let, depth - 1);
+  if (a->kind == AT_VAR && a->let) return aff_divisor(f, a->let, depth - 1);
   atom_bounds(f, number, &lo, &hi);
   if (lo == hi && lo != NO_LO && lo != NO_HI) return lo < 0 ? -lo : lo;
-  switch (a.kind) {
+  switch (a->kind) {
   case AT_FDIV:
-    d = aff_divisor(f, a.inner, depth - 1);
-    return d % a.d == 0 ? d / a.d : 1;
-  case AT_MOD: return gcd64(aff_divisor(f, a.inner, depth - 1), a.d);
+    d = aff_divisor(f, a->inner, depth - 1);
+    return d % a->d == 0 ? d / a->d : 1;
+  case AT_MOD: return gcd64(aff_divisor(f, a->inner, depth - 1), a->d);
   case AT_MIN: case AT_MAX: case AT_SELECT:
-    return gcd64(aff_divisor(f, a.inner, depth - 1), aff_divisor(f, a.inner2, depth - 1));
-  case AT_PROD: return product_divisor(f, &a, depth - 1);
-  case AT_OTHER: return expr_divisor(f, a.expr, depth);
+    return gcd64(aff_divisor(f, a->inner, depth - 1), aff_divisor(f, a->inner2, depth - 1));
+  case AT_PROD: return product_divisor(f, a, depth - 1);
+  case AT_OTHER: return expr_divisor(f, a->expr, depth);
   default: return 1;
   }
 }
@@ -297,7 +297,7 @@ int64_t aff_divisor(Facts *f, const Aff *x, int depth) {
   int64_t best = sum_divisor(f, x, depth);
   for (int i = 0; i < x->n; i++) {
     for (const Mention *m = atom_at(f, x->t[i].atom)->facts; m && best; m = m->older) {
-      const FactEntry e = f->stack.data[m->fact];
+      FactEntry e = f->stack.data[m->fact]; // which may move meanwhile
       if (e.kind == FACT_CONG || e.kind == FACT_EQ)
         best = both_divide(best, fact_divisor(f, x, i, &e, depth));
     }

@@ -52,7 +52,7 @@ void facts_put(Facts *f, FactEntry e) {
   for (int i = 0; e.kind != FACT_RANGE && e.aff && i < e.aff->n; i++) {
     Mention *m = NEW(f->arena, Mention);
     Atom *term = atom_at(f, e.aff->t[i].atom);
-    *m = (Mention){f->stack.len, term->facts};
+    *m = (Mention){f->stack.len, term->facts, NULL};
     term->facts = m;
   }
   vec_push(f->arena, &f->stack, e);
@@ -83,13 +83,13 @@ static void push_ge(Facts *f, const Aff *x) {
 // A term +-(e % d) of an equality says what e is modulo d.
 static void push_congruences(Facts *f, const Aff *x) {
   for (int i = 0; i < x->n; i++) {
-    const Atom a = *atom_at(f, x->t[i].atom);
+    const Atom *a = atom_at(f, x->t[i].atom);
     int64_t k = x->t[i].coeff;
-    if (a.kind != AT_MOD || (k != 1 && k != -1)) continue;
+    if (a->kind != AT_MOD || (k != 1 && k != -1)) continue;
     Aff one = aff_atom(x->t[i].atom), r; // k * mod + rest == 0, so e + k * rest is 0 modulo d
     aff_copy(&r, x);
-    if (!aff_add(&r, &one, -k) || !aff_scale(&r, k) || !aff_add(&r, a.inner, 1)) continue;
-    facts_put(f, (FactEntry){.kind = FACT_CONG, .aff = aff_keep(f, &r), .d = a.d});
+    if (!aff_add(&r, &one, -k) || !aff_scale(&r, k) || !aff_add(&r, a->inner, 1)) continue;
+    facts_put(f, (FactEntry){.kind = FACT_CONG, .aff = aff_keep(f, &r), .d = a->d});
   }
 }
 

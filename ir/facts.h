@@ -1,7 +1,7 @@
-// The inside of Facts, shared by the files of the affine module: aff.c, divmod.c, to_aff.c,
-// bounds.c, facts.c, recall.c, prove.c, simplify.c. An Aff is an exact integer sum over interned
-// atoms; it never holds an overflowed number: operations that would overflow report failure, and
-// callers then know nothing.
+// The inside of Facts, shared by the files of the affine module: aff.c, divmod.c, partner.c,
+// to_aff.c, bounds.c, facts.c, recall.c, prove.c, simplify.c. An Aff is an exact integer sum over
+// interned atoms; it never holds an overflowed number: operations that would overflow report
+// failure, and callers then know nothing.
 // SPDX-License-Identifier: MIT
 #ifndef TLC_FACTS_H
 #define TLC_FACTS_H
@@ -32,12 +32,30 @@ typedef enum {
   AT_OTHER,  // any other integer expression
 } AtomKind;
 
+// A fact times the other factors of a product of the atom, kept: searches ask again and again.
+typedef struct Multiple Multiple;
+struct Multiple {
+  int product;
+  Aff *aff; // NULL: it does not fit
+  Multiple *next;
+};
+
 // Facts about an atom: places in the stack, newest first.
 typedef struct Mention Mention;
 struct Mention {
   int fact;
   Mention *older;
+  Multiple *multiples;
 };
+
+// An atom's partner (partner.c), as computed last.
+typedef struct {
+  Aff *aff;
+  int room; // terms that `aff` can hold
+  uint32_t version;
+  int steps, nest; // what it cost, and how deep conversions were
+  bool good, simplifying, dividing;
+} Partner;
 
 typedef struct {
   AtomKind kind;
@@ -52,6 +70,7 @@ typedef struct {
   Mention *facts;  // GE, EQ, NE and CONG ones with the atom among their terms
   uint32_t version;
   bool busy;
+  Partner *partner; // outside of searches, and inside
   uint64_t hash;
   int next; // in its bucket
 } Atom;
@@ -91,7 +110,7 @@ enum { BUCKETS = 512, RECALL_BUCKETS = 256 };
 struct Facts {
   Arena *arena;
   VEC(FactEntry) stack;
-  VEC(Atom) atoms;
+  VEC(Atom *) atoms;
   int bucket[BUCKETS]; // atom number + 1
   uint32_t version;    // changes with every push and pop
   int state, states;   // a number for the stack's entries, -1: none; the last one given
@@ -100,8 +119,12 @@ struct Facts {
   bool searching;   // a search is under way: inner ones share its budget
   bool dividing;    // the parts of an atom are converted to find what divides it
   int nest;         // depth of conversions in progress
+  // Times that an answer was cut short by the budget, by the depth; that bounds were not at hand.
+  uint32_t starved, sunk, missed;
   bool simplifying; // lets and bit operations stay as they are written
 };
+
+static inline Atom *atom_at(Facts *f, int atom) { return f->atoms.data[atom]; }
 
 #define NO_LO INT64_MIN
 #define NO_HI INT64_MAX
@@ -134,7 +157,13 @@ static inline Aff aff_atom(int atom) {
   return x;
 }
 
-void aff_copy(Aff *to, const Aff *from); // kept Affs are cut short: never copy one with `=`
+// Kept Affs are cut short: never copy one with `=`.
+static inline void aff_copy(Aff *to, const Aff *from) {
+  to->n = from->n;
+  to->c = from->c;
+  for (int i = 0; i < from->n; i++) to->t[i] = from->t[i];
+}
+
 bool aff_add(Aff *x, const Aff *y, int64_t scale); // x += y * scale
 bool aff_scale(Aff *x, int64_t k);
 bool aff_sub(Aff *out, const Aff *x, const Aff *y);
@@ -145,8 +174,7 @@ Aff *aff_keep(Facts *f, const Aff *x);
 int atom_intern(Facts *f, const Atom *key); // by everything but bounds
 int atom_expr(Facts *f, Expr *x);           // AT_VAR or AT_OTHER
 bool aff_mul(Facts *f, Aff *out, const Aff *x, const Aff *y);
-Expr *aff_expr(Facts *f, const Aff *x);    // of index type
-Atom *atom_at(Facts *f, int atom);         // good until the next intern
+Expr *aff_expr(Facts *f, const Aff *x); // of index type
 int64_t floor_div64(int64_t a, int64_t b); // b > 0
 int64_t gcd64(int64_t a, int64_t b);       // of magnitudes; gcd(0, x) = |x|
 uint64_t hash_mix(uint64_t h, uint64_t v);
@@ -160,6 +188,12 @@ bool aff_recombine(Facts *f, Aff *x); // (e // d) * d + e % d is e
 int64_t aff_divisor(Facts *f, const Aff *x, int depth);
 // A power of two that divides a bitwise expression; 0 for the constant 0, 1 where none is known.
 int64_t expr_divisor(Facts *f, Expr *x, int depth);
+
+/* partner.c */
+
+// What completes an atom: of a quotient the remainder, of a remainder the quotient, of another
+// expression the sum that it is.
+bool atom_partner(Facts *f, int atom, Aff *out);
 
 /* to_aff.c */
 

@@ -18,12 +18,12 @@ static bool modulus_of(Facts *f, const Aff *x, int64_t m, Aff *rest);
 static bool modulus_step(Facts *f, const Aff *x, int64_t m, Aff *rest, bool *changed) {
   *rest = aff_const(x->c - floor_div64(x->c, m) * m);
   for (int i = 0; i < x->n; i++) {
-    const Atom a = *atom_at(f, x->t[i].atom);
+    const Atom *a = atom_at(f, x->t[i].atom);
     int64_t c = x->t[i].coeff % m, p;
     Aff one = aff_atom(x->t[i].atom);
     if (!c) continue;
-    if (a.kind == AT_MOD && !__builtin_mul_overflow(c, a.d, &p) && p % m == 0) {
-      if (!aff_add(rest, a.inner, c)) return false;
+    if (a->kind == AT_MOD && !__builtin_mul_overflow(c, a->d, &p) && p % m == 0) {
+      if (!aff_add(rest, a->inner, c)) return false;
       *changed = true;
       continue;
     }
@@ -59,12 +59,12 @@ static bool never_multiple(Facts *f, const Aff *x, int64_t m, int depth) {
   if (lo != NO_LO && hi != NO_HI && floor_div64(hi, m) == floor_div64(lo - 1, m)) return true;
   for (int i = 0; i < rest.n && depth > 0; i++) {
     for (const Mention *u = atom_at(f, rest.t[i].atom)->facts; u; u = u->older) {
-      const FactEntry e = f->stack.data[u->fact];
-      int64_t c = aff_coeff(e.aff, rest.t[i].atom);
+      const FactEntry *e = &f->stack.data[u->fact];
+      int64_t c = aff_coeff(e->aff, rest.t[i].atom);
       Aff next;
-      if (e.kind != FACT_EQ || (c != 1 && c != -1)) continue;
+      if (e->kind != FACT_EQ || (c != 1 && c != -1)) continue;
       aff_copy(&next, &rest);
-      if (aff_add(&next, e.aff, -c * rest.t[i].coeff) && never_multiple(f, &next, m, depth - 1))
+      if (aff_add(&next, e->aff, -c * rest.t[i].coeff) && never_multiple(f, &next, m, depth - 1))
         return true;
     }
   }
@@ -171,6 +171,7 @@ static bool prove_both(Facts *f, Expr *x, Expr *y, bool holds) {
 
 static bool prove_either(Facts *f, Expr *x, Expr *y, bool holds) {
   if (prove(f, x, holds) || prove(f, y, holds)) return true;
+  f->sunk += f->nest > 16;
   if (f->nest > 16) return false;
   int mark = facts_mark(f); // y is needed only where x fails
   f->nest++;

@@ -125,14 +125,14 @@ static Expr *ordered(Facts *f, const Aff *d) { // d >= 0
 // floor(e / d) against a constant needs no division: d' >= 0 with d' a sum in e.
 static bool undivide(Facts *f, Aff *d) {
   if (d->n != 1 || (d->t[0].coeff != 1 && d->t[0].coeff != -1)) return false;
-  const Atom a = *atom_at(f, d->t[0].atom);
-  if (a.kind != AT_FDIV || d->c == INT64_MAX) return false;
+  const Atom *a = atom_at(f, d->t[0].atom);
+  if (a->kind != AT_FDIV || d->c == INT64_MAX) return false;
   Aff r;
   int64_t k;
-  // e // a.d >= -c where e >= -c * a.d; e // a.d <= c where e < (c + 1) * a.d
+  // e // k >= -c where e >= -c * k; e // k <= c where e < (c + 1) * k
   bool above = d->t[0].coeff == 1;
-  aff_copy(&r, a.inner);
-  if (__builtin_mul_overflow(above ? d->c : d->c + 1, a.d, &k)) return false;
+  aff_copy(&r, a->inner);
+  if (__builtin_mul_overflow(above ? d->c : d->c + 1, a->d, &k)) return false;
   Aff add = aff_const(above ? k : k - 1);
   if (!aff_add(&add, &r, above ? 1 : -1)) return false;
   aff_copy(d, &add);
@@ -212,7 +212,10 @@ static Expr *simplify_node(Facts *f, Expr *x) {
 }
 
 static Expr *simplify(Facts *f, Expr *x) {
-  if (x->kind == EX_INT || x->kind == EX_FLOAT || f->nest > 60) return x;
+  if (x->kind == EX_INT || x->kind == EX_FLOAT || f->nest > 60) {
+    f->sunk += f->nest > 60;
+    return x;
+  }
   f->nest++;
   Expr *r = simplify_node(f, x);
   f->nest--;

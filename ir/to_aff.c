@@ -44,6 +44,7 @@ static bool same_node(const Expr *x, const Expr *y) {
 static bool opaque(Facts *f, Expr *x, Aff *out) {
   if (f->simplifying) {
     Expr *r = facts_simplify_leaf(f, x);
+    f->sunk += f->nest >= 60;
     if (!same_node(r, x) && integer(r->type) && f->nest < 60) { // what is left may be a sum
       f->nest++;
       bool known = to_aff(f, r, out);
@@ -197,7 +198,10 @@ static bool convert(Facts *f, Expr *x, Aff *out) {
 
 bool to_aff(Facts *f, Expr *x, Aff *out) {
   if (!integer(x->type)) return false;
-  if (f->nest >= 64) return opaque(f, x, out);
+  if (f->nest >= 64) {
+    f->sunk++;
+    return opaque(f, x, out);
+  }
   f->nest++;
   Aff r;
   bool known =

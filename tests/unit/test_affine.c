@@ -344,6 +344,41 @@ START_TEST(pushed_again) {
 }
 END_TEST
 
+// What is kept of an atom or a fact is not taken for what it was under other facts.
+START_TEST(kept_of_other_facts) {
+  loop(i, ix(16));
+  loop(j, ix(4));
+  Expr *part = ex_floordiv(arena, va(i), ix(4));
+  Expr *digit = ex_sub(arena, va(i), ex_mul(arena, part, ix(4)));
+  for (int turn = 0; turn < 3; turn++) {
+    int mark = facts_mark(F);
+    facts_push_cond(F, lt(va(i), ix(2)));
+    for (int again = 0; again < 3; again++) { // i // 4 goes with i itself while i < 2
+      NOT_PROVED(lt(va(j), part));
+      YES(lt(digit, ix(2)));
+    }
+    facts_pop(F, mark);
+    for (int again = 0; again < 3; again++) { // and with i % 4 again
+      NOT_PROVED(lt(part, ix(1)));
+      NOT_PROVED(lt(digit, ix(3)));
+      YES(lt(digit, ix(4)));
+    }
+  }
+}
+END_TEST
+
+// One fact times the factors of several products.
+START_TEST(products_of_a_fact) {
+  facts_push_cond(F, cmp(BIN_LE, ix(0), va(k)));
+  facts_push_cond(F, cmp(BIN_LE, va(k), va(M)));
+  for (int again = 0; again < 2; again++) {
+    YES(cmp(BIN_LE, ex_mul(arena, va(k), va(N)), ex_mul(arena, va(M), va(N))));
+    NOT_PROVED(lt(ex_mul(arena, va(k), va(N)), ex_mul(arena, va(M), va(N))));
+    YES(cmp(BIN_LE, ex_mul(arena, va(k), va(by)), ex_mul(arena, va(M), va(by))));
+  }
+}
+END_TEST
+
 START_TEST(grid_of_ceildiv) {
   loop(by, ceildiv(va(M), 128));
   YES(lt(mul(va(by), 128), va(M)));
@@ -493,6 +528,8 @@ int main(void) {
   tcase_add_test(tc, constant_tiles);
   tcase_add_test(tc, pushed_guard);
   tcase_add_test(tc, pushed_again);
+  tcase_add_test(tc, kept_of_other_facts);
+  tcase_add_test(tc, products_of_a_fact);
   tcase_add_test(tc, grid_of_ceildiv);
   tcase_add_test(tc, last_iteration_peeled);
   tcase_add_test(tc, flat_global_index);
