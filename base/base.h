@@ -78,7 +78,8 @@ const char *near_name(const char *word, const char *const *names);
 
 /* file.c */
 
-// Whole file as bytes with a NUL after them; NULL with errno set on failure.
+// Whole file as bytes with a NUL after them; NULL with errno set on failure. What is no regular
+// file has an end, too: EFBIG.
 char *file_read(Arena *a, const char *path, size_t *len);
 // Writes through a temporary file in the same folder and renames; keeps the old file (and its time)
 // when the bytes are equal. Returns 0, or -1 with errno set and the old file untouched.

@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MOST_OF_PIPE = 64 << 20 };
+
 char *file_read(Arena *a, const char *path, size_t *len) {
   FILE *f = fopen(path, "rb");
   if (!f) return NULL;
-  struct stat st;
+  struct stat st = {0};
   if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
     fclose(f);
     errno = EISDIR;
@@ -19,12 +21,17 @@ char *file_read(Arena *a, const char *path, size_t *len) {
   }
   Buf b = {0};
   char chunk[16384];
-  for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) buf_add(&b, chunk, n);
-  int failed = ferror(f);
+  bool endless = false;
+  for (size_t n; !endless && (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
+    buf_add(&b, chunk, n);
+    endless = !S_ISREG(st.st_mode) && b.len > MOST_OF_PIPE;
+  }
+  bool failed = ferror(f) || endless;
   fclose(f);
   char *text = failed ? NULL : arena_strn(a, buf_str(&b), b.len);
   if (len) *len = b.len;
   buf_free(&b);
+  if (endless) errno = EFBIG;
   return text;
 }
 

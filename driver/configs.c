@@ -88,7 +88,8 @@ void drv_no_space(Job *j, const EvResult *r) {
   for (int i = 0; i < r->entries.len; i++)
     if (r->entries.data[i].spaced) found = &r->entries.data[i];
   bool empty = found && found->spaced;
-  diag_report(j->diags, empty ? DIAG_EMPTY_SPACE : DIAG_NO_SPACE, found ? found->span : NO_SPAN);
+  Span at = empty ? found->spaced_at : found ? found->span : NO_SPAN;
+  diag_report(j->diags, empty ? DIAG_EMPTY_SPACE : DIAG_NO_SPACE, at);
 }
 
 int drv_configs(Job *j, const Options *o) {

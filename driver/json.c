@@ -59,7 +59,8 @@ static bool is_wrapped(const char *s, size_t n) {
   return at && *at && s[n - 1] == close[at - open];
 }
 
-static void put_text(Buf *b, const AstExpr *e) {
+static void put_text(Buf *b, const AstExpr *e, const Json *j) {
+  if (strlen(e->str.data) != e->str.len) json_bad(j, e, "a text holds no NUL");
   bool plain = e->str.len && !strpbrk(e->str.data, ",[]() '\"");
   plain |= is_wrapped(e->str.data, e->str.len);
   buf_printf(b, plain ? "%s" : "\"%s\"", e->str.data);
@@ -78,7 +79,7 @@ static void put_name(Buf *b, const AstExpr *e, const Json *j) {
 
 void json_put(Buf *b, const AstExpr *e, const Json *j) {
   switch (e->kind) {
-  case AST_STR: put_text(b, e); break;
+  case AST_STR: put_text(b, e, j); break;
   case AST_INT:
   case AST_FLOAT: buf_puts(b, e->num.text); break;
   case AST_NAME: put_name(b, e, j); break;

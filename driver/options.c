@@ -220,7 +220,10 @@ static int count(const char *option, const char *v) {
 static void set_topk(Options *o, const char *v) { o->tune.topk = count("--topk", v); }
 static void set_jobs(Options *o, const char *v) { o->tune.jobs = count("--jobs", v); }
 static void set_warmup(Options *o, const char *v) { o->tune.warmup = count("--warmup", v); }
-static void set_rep(Options *o, const char *v) { o->tune.rep = count("--rep", v); }
+static void set_rep(Options *o, const char *v) {
+  o->tune.rep = count("--rep", v);
+  if (!o->tune.rep) opt_usage("--rep wants at least 1, got '%s'", v);
+}
 
 static void set_rounds(Options *o, const char *v) {
   o->rounds = count("--rounds", v);
@@ -246,7 +249,7 @@ static void set_sweep(Options *o, const char *v) {
   size_t n = strcspn(v, "=");
   if (before && (strcspn(before, "=") != n || strncmp(before, v, n)))
     opt_usage("--sweep %s and --sweep %s: a search sweeps one size", before, v);
-  o->tune.sweep = v;
+  o->tune.sweep = before && v[n] ? arena_printf(o->arena, "%s,%s", before, v + n + 1) : v;
 }
 
 #define SETTER(name, member)                                                                       \

@@ -64,6 +64,7 @@ typedef struct {
   VEC(EvParamInfo) params;
   VEC(EvConfig) configs;   // the declared tuning space, in order; empty without EvOptions.configs
   bool spaced;             // one is declared, be it empty; false without EvOptions.configs
+  Span spaced_at;          // where
   const char *rtol, *atol; // declared beside it; NULL: not
   const char *warmup, *rep, *timeout; // launches, launches (or milliseconds), seconds
   const char *mismatch; // share of elements that may be beyond rtol and atol; NULL: not declared

@@ -114,7 +114,7 @@ Val tl_compile(Ev *ev, Call *c) {
 
 Val tn_from_kernel(Ev *ev, Call *c) {
   Tuner *t = NEW(ev->arena, Tuner);
-  *t = (Tuner){.kernel = c->arg[0], .configs = c->arg[1]};
+  *t = (Tuner){.kernel = c->arg[0], .configs = c->arg[1], .at = c->at[1]};
   vec_push(ev->arena, &ev->tuners, t);
   return (Val){.kind = V_TUNER, .tuner = t};
 }

@@ -177,7 +177,7 @@ struct Func {
   enum { BIND_SELF, BIND_STATIC, BIND_CLASS, BIND_PROPERTY } binding; // as an attribute of a class
   Val configs, tune[TUNE_SETTINGS]; // autotune; V_UNSET
   Val pass_configs, compile_flags, out_idx; // jit; V_UNSET
-  Span asked_at; // of the decorator
+  Span asked_at, tuned_at; // of the decorators
   bool called, holds_known, holds; // of `base`: was it called; does it hold a kernel, once known
   const Func *base; // as first defined: the same for every decorated copy
 };

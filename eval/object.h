@@ -23,6 +23,7 @@ struct Object {
 // A space, and what goes with it, that a program declares by AutoTuner.from_kernel.
 struct Tuner {
   Val kernel, configs, tune[TUNE_SETTINGS];
+  Span at; // of the configurations
 };
 
 /* object.c */

@@ -13,6 +13,7 @@ typedef struct {
   Func *f;
   EvEntry *e;
   Val configs;
+  Span at; // of the declaration
 } Space;
 
 static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
@@ -27,7 +28,10 @@ static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
     // TileLang takes this key as flags of its own passes, and never as an operand.
     if (d->key.kind == V_STR && !strcmp(d->key.str->data, "pass_configs")) continue;
     const char *text = bind_text(ev, d->value);
-    if (d->key.kind != V_STR || !text)
+    if (d->key.kind != V_STR)
+      ev_fail(ev, DIAG_OPERAND, at, "configs", v_brief(ev, d->key),
+              "dicts whose keys are names of parameters");
+    if (!text)
       ev_fail(ev, DIAG_CONFIG_VALUE, at, v_brief(ev, d->key), v_kind(ev, d->value));
     vec_push(ev->arena, &config.bindings, (EvBinding){d->key.str->data, text});
   }
@@ -35,19 +39,19 @@ static void add_config(Ev *ev, EvEntry *e, Val v, Span at) {
 }
 
 // {name: [values]}: every combination, the last name varying fastest.
-static void cross(Ev *ev, EvEntry *e, const Dict *d, Val one, int i) {
+static void cross(Ev *ev, const Space *s, const Dict *d, Val one, int i) {
   while (i < d->entries.len && d->entries.data[i].dead) i++;
   if (i == d->entries.len) {
-    add_config(ev, e, one, e->span);
+    add_config(ev, s->e, one, s->at);
     return;
   }
   const DictEntry *axis = &d->entries.data[i];
   bool many = v_is_seq(axis->value) || axis->value.kind == V_RANGE;
-  Seq *values = many ? ev_items(ev, axis->value, e->span) : NULL;
+  Seq *values = many ? ev_items(ev, axis->value, s->at) : NULL;
   for (int k = 0; k < (many ? values->len : 1); k++) {
-    ev_step(ev, e->span);
-    dict_set(ev, one.dict, axis->key, many ? values->data[k] : axis->value, e->span);
-    cross(ev, e, d, one, i + 1);
+    ev_step(ev, s->at);
+    dict_set(ev, one.dict, axis->key, many ? values->data[k] : axis->value, s->at);
+    cross(ev, s, d, one, i + 1);
   }
 }
 
@@ -69,8 +73,8 @@ static Val call_space(Ev *ev, const Space *s, Val configs) {
     const Cell *c = map_get(env->cells, s->f->params->data[i].name);
     v_push(ev, args.seq, c->v);
   }
-  if (whole) return ev_call_args(ev, configs, s->e->span, 2, (Val[]){args, v_dict(ev, V_DICT)});
-  return ev_call_args(ev, configs, s->e->span, args.seq->len, args.seq->data);
+  if (whole) return ev_call_args(ev, configs, s->at, 2, (Val[]){args, v_dict(ev, V_DICT)});
+  return ev_call_args(ev, configs, s->at, args.seq->len, args.seq->data);
 }
 
 static void eval_space(Ev *ev, void *arg) {
@@ -79,13 +83,13 @@ static void eval_space(Ev *ev, void *arg) {
   if (s->f && (configs.kind == V_FUNC || configs.kind == V_METHOD))
     configs = call_space(ev, s, configs);
   ev_need(ev, configs);
-  if (configs.kind == V_OPAQUE) ev_opaque(ev, s->e->span, configs.opaque->what);
+  if (configs.kind == V_OPAQUE) ev_opaque(ev, s->at, configs.opaque->what);
   if (configs.kind == V_DICT) {
-    cross(ev, s->e, configs.dict, v_dict(ev, V_DICT), 0);
+    cross(ev, s, configs.dict, v_dict(ev, V_DICT), 0);
     return;
   }
-  Seq *items = ev_items(ev, configs, s->e->span);
-  for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->e->span);
+  Seq *items = ev_items(ev, configs, s->at);
+  for (int i = 0; i < items->len; i++) add_config(ev, s->e, items->data[i], s->at);
 }
 
 static const char *const settings[] = {
@@ -157,9 +161,10 @@ void space_declared(Ev *ev, const Func *f, EvEntry *e) {
 }
 
 void space_of(Ev *ev, Func *f, EvEntry *e) {
-  Space s = {f, e, f->base->configs};
+  Space s = {f, e, f->base->configs, f->base->tuned_at};
   if (s.configs.kind == V_UNSET) return;
   e->spaced = true;
+  e->spaced_at = s.at;
   (void)ev_protect(ev, eval_space, &s);
 }
 
@@ -182,9 +187,10 @@ static bool take(Ev *ev, const Entries *all, int i, EvEntry *e, int from) {
   for (int k = from; k < ev->tuners.len; k++) {
     const Tuner *t = ev->tuners.data[k];
     if (t->kernel.kind != V_FUNC || !holds(all, i, t->kernel.fn)) continue;
-    Space s = {t->kernel.fn, e, t->configs};
+    Space s = {t->kernel.fn, e, t->configs, t->at};
     declared(ev, e, t->tune);
     e->spaced = true;
+    e->spaced_at = s.at;
     (void)ev_protect(ev, eval_space, &s);
     return true;
   }

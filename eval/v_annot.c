@@ -63,6 +63,7 @@ static Val make_tuned(Ev *ev, Call *c) {
   const Val *given = c->self.seq->data;
   if (given[1].kind == V_UNSET || base->configs.kind != V_UNSET) return f;
   base->configs = given[1];
+  base->tuned_at = c->span;
   base->tune[TUNE_RTOL] = given[8];
   base->tune[TUNE_ATOL] = given[9];
   base->tune[TUNE_WARMUP] = given[2];

@@ -81,6 +81,16 @@ case_files() {
   rank samples/gemm_nt.tl --configs "$D/bad.json"; same $? 2
   rank samples/gemm_nt.tl --configs "$D/missing.json"; same $? 2
 }
+case_texts() { # values that are text, whatever is in it; on a terminal no control characters
+  printf '%s\n' '{"s": ["a\",b", "it'"'"'s", "c,d", "x\ny\u001b[2J"], "b": [32]}' > "$D/c.json"
+  kernels
+  rank "$D/two.tl" --entry scale --configs "$D/c.json" --json || fail "$(cat "$D/err")"
+  same "$(json '[x["config"]["s"].strip("\"") for x in sorted(c, key=lambda x: x["id"])]')" \
+    "['a\",b', \"it's\", 'c,d', 'x\\ny\\x1b[2J']"
+  echo '[{"s": "x\ny\u001b[2J", "b": 32}]' > "$D/c.json"
+  rank "$D/two.tl" --entry scale --configs "$D/c.json" || fail "$(cat "$D/err")"
+  has "$D/out" '  s=.?x\?y\?\[2J.?,b=32$'
+}
 case_flags() {
   flags=(--arch sm_90a --space block_M=128 --space-flags "persistent,stages=2:3" --json)
   rank samples/gemm_nt.tl "${SIZES[@]}" "${flags[@]}" || fail "$(cat "$D/err")"
@@ -226,6 +236,7 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
   wrong 'cache-limit and --no-cache exclude each other' "${axis[@]}" --cache-limit 1 --no-cache
   wrong "--sweep M=1 and --sweep K=2: a search sweeps one size" --tune --sweep M=1 --sweep K=2
   wrong "tlc: --rounds wants at least 1, got '0'" --bench --rounds 0
+  wrong "tlc: --rep wants at least 1, got '0'" --tune --rep 0
   [ ! -e "$D/x.cu" ] || fail "it was compiled"
   for o in --header --emit=ptx -MD --device=emu --out=C=x --tuned=x --strict; do
     n=${o%%=*}
@@ -391,7 +402,11 @@ case_configs_wrong() { # so with a space
   wrong 'c\.json:1:1: error: --configs: no configurations for the kernel .matmul_nt.' \
     '[{"kernel": "x", "configs": []}]'
   wrong 'c\.json: it is empty' ''
-  for empty in '[]' '{"block_M": []}'; do wrong 'c\.json: the space has no configuration' "$empty"; done
+  wrong 'c\.json: the space has no configuration' '[]'
+  wrong 'c\.json:1:13: error: --configs: "block_M" has no value' '{"block_M": []}'
+  wrong 'c\.json:1:14: error: --configs: a text holds no NUL' '[{"block_M": "\u0000"}]'
+  rank samples/gemm_nt.tl --configs /dev/zero; same $? 2
+  has "$D/err" '--configs /dev/zero: File too large'
   echo '[{"block_m": 64}]' > "$D/c.json"
   rank samples/gemm_nt.tl "${SIZES[@]}" --configs "$D/c.json" || fail "$(cat "$D/err")"
   has "$D/err" "no parameter 'block_m' that the space gives: left out; did you mean 'block_M'"

@@ -124,6 +124,31 @@ case_finalists() { # as many as asked for, however slow; else those near the bes
   SIZES="M=512,N=512,K=512" tune && times "$D/log" '^keep' $((3 + 7)) || fail "$(cat "$D/out")"
   tune --finalists 33; same $? 2
 }
+case_final_round_fails() { # what is wrong there does not win; the others have their own times
+  FAKE_RUNNER="late:block_M=128,block_N=128,num_stages=3" tune || fail "$(cat "$D/err")"
+  has "$D/out" '1 wrong: in the final round: C: 1 of 4096'
+  has "$D/out" '8 tried now, 0 from the cache; 1 failed'
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 2\}"
+  has "$D/out" '^Best latency \(ms\): 0\.3089$'
+  lacks "$D/err" 'the final round failed'
+  tune; has "$D/out" '0 tried now, 8 from the cache; 1 failed'
+  has "$D/out" '^Best latency \(ms\): 0\.3089$'
+  FAKE_RUNNER="late:" tune --no-cache; same $? 1 # nobody is left, however often others are chosen
+  has "$D/err" 'no candidate could be measured'
+}
+case_odd_words() { # a runner that says what is no answer, or without end
+  FAKE_RUNNER="flood:block_M=64,block_N=64;babble:block_M=64,block_N=128,num_stages=2"
+  FAKE_RUNNER+=";paint:block_M=64,block_N=128,num_stages=3;inf:block_M=128,block_N=64,num_stages=2"
+  export FAKE_RUNNER
+  (ulimit -v 4000000; tune) || fail "$(cat "$D/err")"
+  has "$D/out" '2 faulted: the runner ended: '
+  has "$D/out" "2 faulted: the runner's answer is none"
+  has "$D/out" '1 wrong: C:\?\[2J\?x{400,500}\.\.\.$'
+  has "$D/out" '8 candidates on Fake GPU: 8 tried now, 0 from the cache; 5 failed'
+  has "$D/out" "^Best config: \{'block_M': 128, 'block_N': 128, 'num_stages': 3\}"
+  tune --json && python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$D/out" || fail "no JSON"
+  no_orphans
+}
 case_nvcc_fails() {
   for what in crash:'signal 11' error:'exit status 2.*identifier "x" is undefined' disk:'No space left' \
     big:'signal 25'; do
@@ -270,6 +295,8 @@ case_sweep() {
   has "$D/out" '^ +4096 +0\.5096 '
   times "$D/g.json" '"kernel": "matmul_nt", "arch": "sm_80"' 3
   tune --sweep K=1024,2048,4096; times "$D/log" '^try' 24
+  tune --sweep K=4096,1024 --sweep K=2048; times "$D/log" '^try' 24 # given twice: both count
+  has "$D/out" 'built 0 for 24 candidates'
   tune --sweep K=1024 -o "$D/x.cu"; same $? 2
   tune --sweep K=1024,x,2048 --save "$D/h.json" --report "$D/r.html"; same $? 1 # the others count
   has "$D/err" "8 pruned E336: 'x' is a str"
@@ -288,7 +315,7 @@ case_sweep_dynamic() { # a size known at run time only: each configuration is bu
 }
 shares() { # the target, then options: four configurations at three sizes
   "$TLC" --tune --arch "$1" samples/gemm_nt.tl -p M=512,N=512 --space block_M=64,128 --space block_N=64,128 \
-    --sweep K=8192,16384,32768 --finalists 1 -j 2 "${@:2}" > "$D/out" 2> "$D/err"
+    --sweep "K=${VALUES-8192,16384,32768}" --finalists 1 -j 2 "${@:2}" > "$D/out" 2> "$D/err"
 }
 case_sweep_shares() { # one build of a configuration for all sizes; the winners are built as they will be written
   shares sm_90a || fail "$(cat "$D/err")"
@@ -303,15 +330,15 @@ case_sweep_shares() { # one build of a configuration for all sizes; the winners 
   "$TLC" --tune --arch sm_90a samples/gemm_nt.tl -p M=512,N=512,K=16384 --space block_M=64,128 \
     --space block_N=64,128 -j 2 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
   has "$D/out" '4 tried now, 0 from the cache' # as they are written
-  shares sm_90a --no-cache --sweep K=512,8192,16384,32768 # a short loop is unrolled: near the best it is built alone
+  VALUES=512,8192,16384,32768 shares sm_90a --no-cache # a short loop is unrolled: near the best it is built alone
   has "$D/out" '^nvcc built 4 for 16 candidates: 12 of these shared'
   shares sm_90a --finalists 4 --no-cache; has "$D/out" 'for 12 candidates: 0 of these' # it would save nothing
 }
 case_sweep_kills() { # a sweep that was killed at any moment goes on, and ends as one that was not
-  export FAKE_SLEEP=0.08 FAKE_NVCC_SLEEP=0.05
+  export FAKE_SLEEP=0.08 FAKE_NVCC_SLEEP=0.05 VALUES=512,8192,16384,32768
   ends() { sed -n '/^ *K  latency/,/^nvcc built/p' "$D/out" | sed 's/^nvcc built [0-9]* //'; }
   for _ in $(seq 20); do
-    (shares sm_90a --sweep K=512,8192,16384,32768) 2> /dev/null &
+    (shares sm_90a) 2> /dev/null &
     pid=$!
     sleep "0.$((RANDOM % 60 + 20))"
     pkill -KILL -P $pid 2> /dev/null; kill -KILL $pid 2> /dev/null; wait $pid 2> /dev/null
@@ -320,10 +347,10 @@ case_sweep_kills() { # a sweep that was killed at any moment goes on, and ends a
   # Those of the short loop are measured twice: by the shared build, and alone.
   again=$(grep '^measured' "$D/log" | sort | uniq -c | awk '{ n += $1 - ($0 ~ / K=512,/ ? 2 : 1) } END { print n + 0 }')
   [ "$again" -le 20 ] || fail "$again trials were made again"
-  shares sm_90a --sweep K=512,8192,16384,32768 || fail "$(cat "$D/err")"
+  shares sm_90a || fail "$(cat "$D/err")"
   before=$(ends)
-  shares sm_90a --sweep K=512,8192,16384,32768; has "$D/out" '^nvcc built 0 for'
-  shares sm_90a --sweep K=512,8192,16384,32768 --no-cache
+  shares sm_90a; has "$D/out" '^nvcc built 0 for'
+  shares sm_90a --no-cache
   same "$(ends)" "$before"
 }
 case_sweep_shares_roughly() { # where the code is another: what is near the best has a build of its own
@@ -372,29 +399,45 @@ END
   FAKE_REST=1.3 FAKE_NVCC_SLEEP=0 FAKE_SLEEP=0 FAKE_FINAL=0 tune --no-cache || fail "$(cat "$D/err")"
   has "$D/out" 'kernels 0\.0 s, rests 1\.3 s, overhead '
 }
-case_terminal() { # the table: as much goes up as was written down
+case_terminal() { # the table: as much goes up as was written down, also where lines are too long or too many
   need='import pty'; python3 -c "$need" || exit 77
   cat > "$D/term.py" << 'END'
-import os, pty, re, sys
+import fcntl, os, pty, re, struct, sys, termios
+rows, columns = int(sys.argv[1]), int(sys.argv[2])
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+    os.execvp(sys.argv[3], sys.argv[3:])
 text = b""
-def read(fd):
-    global text
-    data = os.read(fd, 65536)
-    text += data
-    return data
-out = os.open("/dev/null", os.O_WRONLY)
-os.dup2(out, 1)
-pty.spawn(sys.argv[1:], read)
+try:
+    while data := os.read(fd, 65536):
+        text += data
+except OSError:
+    pass
+assert os.waitpid(pid, 0)[1] == 0, text
 text = text.decode(errors="replace")
+if os.environ["TERM"] == "dumb":
+    assert "\033" not in text and re.search(r"^tlc: \d of 8, best 0\.3\d+ ms: block_M=", text, re.M), text
+    sys.exit()
+lines = re.split(r"[\r\n]+(?:\033\[[JK])?", re.sub(r"\033\[\d+A", "", text))
+assert max(map(len, lines)) == min(columns - 1, 49), [columns, max(map(len, lines)), text]
 assert re.search(r"\d of 8, about 0:\d\d left\r?\n  0\.3\d+ ms: block_M=", text), text
-assert "\033[" in text and "Best latency" in text, text
-row, lowest = 0, 0
-for m in re.finditer(r"\n|\033\[(\d+)A", text.split("final round")[0]):
+ups = [int(n) for n in re.findall(r"\033\[(\d+)A", text)]
+assert max(ups) == min(rows - 2, 5), [rows, text]
+row = 0
+for m in re.finditer(r"\n|\033\[(\d+)A", text):
     row += 1 if m[0] == "\n" else -int(m[1])
     assert row >= 0
 END
-  FAKE_SLEEP=0.3 python3 "$D/term.py" "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" \
-    2> "$D/err" || fail "$(cat "$D/err")"
+  term() {
+    FAKE_SLEEP=0.3 python3 "$D/term.py" "$@" "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" \
+      --no-cache 2> "$D/err" || fail "$* $(cat "$D/err")"
+  }
+  export TERM=xterm
+  term 24 80
+  term 5 30
+  TERM=dumb term 24 80
 }
 . tests/tune_runner.sh
 . tests/tune_files.sh

@@ -1,7 +1,6 @@
 // What the assembler says of candidates, for a ranking without a GPU: nvcc -Xptxas -v, kept beside
 // what it made.
 // SPDX-License-Identifier: MIT
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -96,10 +95,7 @@ const char *tn_error_of(Arena *a, const Buf *said) {
   while (at && at > text && at[-1] != '\n') at--;
   if (!at) at = said->len > MOST ? text + said->len - MOST : text;
   size_t n = strcspn(at, "\n");
-  char *line = arena_strn(a, at, n < MOST ? n : MOST);
-  for (char *p = line; *p; p++)
-    if (!isprint((unsigned char)*p)) *p = '?'; // what is no text would spoil a terminal, and JSON
-  return line;
+  return tn_plain(a, arena_strn(a, at, n < MOST ? n : MOST));
 }
 
 static void failed(Arena *a, TnCandidate *c, const char *why, const Buf *said) {

@@ -38,12 +38,13 @@ static TnHash final_key(const TnSearch *s, TnItem *const *list, int n) {
 // A line "time id= median= lo= hi=", where id counts the finalists.
 static void apply_time(TnSearch *s, TnItem *const *list, int n, const TnMessage *m) {
   int at = (int)tn_wire_get_int(m, "at", -2);
-  double us = tn_wire_get_real(m, "median", 0);
+  double us = tn_wire_get_time(m, "median"), lo = tn_wire_get_time(m, "lo");
+  double hi = tn_wire_get_time(m, "hi");
   if (at == -1) s->found->reference_us = us;
   if (at < 0 || at >= n || !(us > 0)) return;
   list[at]->c->final_us = us;
-  list[at]->c->final_lo = tn_wire_get_real(m, "lo", us);
-  list[at]->c->final_hi = tn_wire_get_real(m, "hi", us);
+  list[at]->c->final_lo = lo > 0 ? lo : us;
+  list[at]->c->final_hi = hi > 0 ? hi : us;
 }
 
 static void apply_lines(TnSearch *s, TnItem *const *list, int n, const Buf *lines) {
@@ -102,24 +103,40 @@ static bool send_and_hear(TnSearch *s, Buf *b, double seconds, TnMessage *m) {
   return next_answer(s, seconds, m);
 }
 
-static int index_of(TnItem *const *list, int n, int64_t id) {
-  for (int k = 0; k < n; k++)
-    if (list[k]->c->id == id) return k;
+// The finalists, and those of them that still play.
+typedef struct {
+  TnItem *all[TN_MOST_FINALISTS], *list[TN_MOST_FINALISTS];
+  int nall, n;
+  TnItem *bad; // whom the runner did not keep; NULL: none
+  TnMessage why;
+} Round;
+
+static int index_of(const Round *r, int64_t id) {
+  for (int k = 0; k < r->nall; k++)
+    if (r->all[k]->c->id == id) return k;
   return id == -1 ? -1 : -2;
 }
 
-// Lines of times into `lines`. False: the runner lost its GPU, or hangs; *bad is then the one that
-// is to be left out, or NULL.
-static bool play(TnSearch *s, TnItem *const *list, int n, Buf *lines, const TnItem **bad) {
+// False: the runner does not keep it; r->bad, r->why.
+static bool keep_one(TnSearch *s, Round *r, TnItem *i) {
   Buf b = {0};
-  TnMessage m;
+  TnMessage m = {0};
+  tn_candidate_message(s, i, "keep", &b);
+  bool heard = send_and_hear(s, &b, KEEP_S, &m), kept = heard && !strcmp(m.verb, "kept");
+  buf_free(&b);
+  if (kept) return true;
+  r->bad = i;
+  r->why = heard ? m : (TnMessage){.verb = "hung"};
+  return false;
+}
+
+// Lines of times into `lines`. False: the runner lost its GPU, or hangs, or did not keep r->bad.
+static bool play(TnSearch *s, Round *r, Buf *lines) {
+  Buf b = {0};
+  TnMessage m = {0};
   bool ok = true;
-  *bad = NULL;
-  for (int k = 0; k < n && ok; k++) {
-    tn_candidate_message(s, list[k], "keep", &b);
-    ok = send_and_hear(s, &b, KEEP_S, &m) && !strcmp(m.verb, "kept");
-    if (!ok) *bad = list[k];
-  }
+  r->bad = NULL;
+  for (int k = 0; k < r->n && ok; k++) ok = keep_one(s, r, r->list[k]);
   if (ok) {
     tn_wire_verb(&b, "final");
     tn_wire_int(&b, "rounds", ROUNDS);
@@ -129,10 +146,10 @@ static bool play(TnSearch *s, TnItem *const *list, int n, Buf *lines, const TnIt
   }
   while (ok && !strcmp(m.verb, "time")) {
     tn_wire_verb(lines, "time");
-    tn_wire_int(lines, "at", index_of(list, n, tn_wire_get_int(&m, "id", -2)));
-    tn_wire_real(lines, "median", tn_wire_get_real(&m, "median", 0));
-    tn_wire_real(lines, "lo", tn_wire_get_real(&m, "lo", 0));
-    tn_wire_real(lines, "hi", tn_wire_get_real(&m, "hi", 0));
+    tn_wire_int(lines, "at", index_of(r, tn_wire_get_int(&m, "id", -2)));
+    tn_wire_real(lines, "median", tn_wire_get_time(&m, "median"));
+    tn_wire_real(lines, "lo", tn_wire_get_time(&m, "lo"));
+    tn_wire_real(lines, "hi", tn_wire_get_time(&m, "hi"));
     tn_wire_end(lines);
     ok = next_answer(s, FINAL_S, &m);
   }
@@ -140,30 +157,45 @@ static bool play(TnSearch *s, TnItem *const *list, int n, Buf *lines, const TnIt
   return ok && !strcmp(m.verb, "end");
 }
 
-static int without(TnItem **list, int n, const TnItem *bad) {
+static void leave_out(Round *r, const TnItem *bad) {
   int m = 0;
-  for (int k = 0; k < n; k++)
-    if (list[k] != bad && list[k]->lib) list[m++] = list[k];
-  return m;
+  for (int k = 0; k < r->n; k++)
+    if (r->list[k] != bad && r->list[k]->lib) r->list[m++] = r->list[k];
+  r->n = m;
 }
 
-static void play_all(TnSearch *s, TnItem **list, int n, Buf *lines) {
-  need_builds(s, list, n);
-  n = without(list, n, NULL);
-  for (int attempt = 0; attempt < 3 && n && !tn_interrupted && !s->trouble; attempt++) {
-    const TnItem *bad;
+static bool restart(TnWorkshop *w) {
+  tn_session_stop(&w->session, true, NULL);
+  return tn_workshop_restart(w);
+}
+
+// One that is not kept is believed to be bad if a runner that has had no other keeps it neither.
+// `fresh`: this one was new.
+static void accuse(TnSearch *s, Round *r, bool fresh) {
+  TnItem *bad = r->bad;
+  if (bad == r->list[0] && !fresh) return; // the next runner says so
+  bool sure = bad == r->list[0] || (restart(s->w) && !keep_one(s, r, bad));
+  if (sure && !tn_interrupted) tn_reject(s, bad, &r->why);
+  leave_out(r, bad);
+}
+
+static void play_all(TnSearch *s, Round *r, Buf *lines) {
+  int attempts = 0;
+  need_builds(s, r->list, r->n);
+  leave_out(r, NULL);
+  for (bool again = false; attempts < 3 && r->n && !tn_interrupted && !s->trouble; again = true) {
     if (!need_lock(s)) return;
     // A runner that lives has the data; after trouble a new one is to say whose it was.
-    if (attempt || !s->w->session.alive) {
-      tn_session_stop(&s->w->session, true, NULL);
-      if (!tn_workshop_restart(s->w)) return;
-    }
+    bool fresh = again || !s->w->session.alive;
+    if (fresh && !restart(s->w)) return;
     lines->len = 0;
-    if (play(s, list, n, lines, &bad)) return;
+    if (play(s, r, lines)) return;
     lines->len = 0;
-    if (bad) n = without(list, n, bad);
+    if (tn_interrupted) return;
+    if (r->bad) accuse(s, r, fresh);
+    else attempts++;
   }
-  if (!tn_interrupted)
+  if (!tn_interrupted && attempts)
     fprintf(stderr, "tlc: the final round failed: the ranking is that of the single runs\n");
 }
 
@@ -180,17 +212,23 @@ static void choose_best(TnSearch *s) {
   s->found->best = best ? best->id : -1;
 }
 
-void tn_final(TnSearch *s) {
-  TnItem *list[TN_MOST_FINALISTS], *all[TN_MOST_FINALISTS];
-  int n = choose(s, list);
-  TnHash key = final_key(s, list, n);
+// False: there is nobody left of those that were chosen.
+static bool play_once(TnSearch *s) {
+  Round r = {0};
+  r.n = r.nall = choose(s, r.all);
+  TnHash key = final_key(s, r.all, r.nall);
   Buf lines = {0};
-  memcpy(all, list, sizeof all);
-  if (n && !tn_db_get(s->w->db, &key, &lines)) {
-    play_all(s, list, n, &lines);
-    if (lines.len && without(all, n, NULL) == n) tn_db_put(s->w->db, &key, lines.data, lines.len);
-  }
-  apply_lines(s, all, n, &lines);
+  memcpy(r.list, r.all, sizeof r.all);
+  bool known = r.n && tn_db_get(s->w->db, &key, &lines);
+  if (r.n && !known) play_all(s, &r, &lines);
+  if (lines.len && !known && r.n == r.nall) tn_db_put(s->w->db, &key, lines.data, lines.len);
+  apply_lines(s, r.all, r.nall, &lines);
+  bool none = !known && r.nall && !r.n && !s->trouble && !tn_interrupted;
   buf_free(&lines);
+  return !none;
+}
+
+void tn_final(TnSearch *s) {
+  while (!play_once(s)) {}
   choose_best(s);
 }

@@ -143,6 +143,10 @@ void tn_prepare(const struct Options *o, const TnBindings *sizes, int n, struct 
 // What is said of a space that is prepared, and of one where nothing is left. Returns its status.
 int tn_say_space(const TnSpace *s, int status);
 
+/* progress.c */
+
+bool tn_terminal(void); // is stderr one that takes the cursor back?
+
 /* measure.c: --tune with a GPU; an exit status */
 
 int tn_measure(const struct Options *o);

@@ -72,6 +72,8 @@ static const Outcome *outcome_of(const TnMessage *m) {
   return NULL;
 }
 
+bool tn_is_answer(const TnMessage *m) { return outcome_of(m) != NULL; }
+
 static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
   const Outcome *o = outcome_of(m);
   const char *text = tn_wire_get(m, "text");
@@ -79,10 +81,10 @@ static bool apply(TnSearch *s, TnItem *i, const TnMessage *m) {
   TnCandidate *c = i->c;
   c->state = o->state;
   c->by_shared = i->shared != NULL;
-  c->reason = o->state == TN_MEASURED ? NULL : arena_str(s->space->arena, text ? text : m->verb);
-  c->median_us = tn_wire_get_real(m, "median", 0);
-  c->mean_us = tn_wire_get_real(m, "mean", 0);
-  c->min_us = tn_wire_get_real(m, "min", 0);
+  c->reason = o->state == TN_MEASURED ? NULL : tn_plain(s->space->arena, text ? text : m->verb);
+  c->median_us = tn_wire_get_time(m, "median");
+  c->mean_us = tn_wire_get_time(m, "mean");
+  c->min_us = tn_wire_get_time(m, "min");
   c->early = tn_wire_get_int(m, "early", 0) != 0;
   if (c->as.registers < 0) {
     c->as.registers = (int)tn_wire_get_int(m, "registers", -1);
@@ -129,6 +131,19 @@ bool tn_recall(TnSearch *s, TnItem *i) {
   return false;
 }
 
+static void store(TnSearch *s, const TnItem *i, const TnMessage *m) {
+  Buf b = {0};
+  tn_wire_verb(&b, m->verb);
+  for (int k = 0; k < m->fields.len; k++)
+    tn_wire_text(&b, m->fields.data[k].name, m->fields.data[k].value);
+  if (i->c->as.registers >= 0) {
+    tn_wire_int(&b, "registers", i->c->as.registers);
+    tn_wire_int(&b, "spills", i->c->as.spills);
+  }
+  tn_db_put(s->w->db, &i->key, b.data, b.len);
+  buf_free(&b);
+}
+
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
   if (i->shared && strcmp(m->verb, "measured")) { // what is never shipped has not the last word
     i->shared->unused = true;
@@ -144,14 +159,19 @@ void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep) {
   }
   if (!keep) return;
   if (s->w->session.alive) tn_run_next(s); // the runner need not wait until this is written
-  Buf b = {0};
-  tn_wire_verb(&b, m->verb);
-  for (int k = 0; k < m->fields.len; k++)
-    tn_wire_text(&b, m->fields.data[k].name, m->fields.data[k].value);
-  if (i->c->as.registers >= 0) {
-    tn_wire_int(&b, "registers", i->c->as.registers);
-    tn_wire_int(&b, "spills", i->c->as.spills);
-  }
-  tn_db_put(s->w->db, &i->key, b.data, b.len);
-  buf_free(&b);
+  store(s, i, m);
+}
+
+void tn_reject(TnSearch *s, TnItem *i, const TnMessage *m) {
+  TnMessage odd = {.verb = "fault"};
+  Arena *a = s->space->arena;
+  const char *text = tn_wire_get(m, "text");
+  bool known = tn_is_answer(m) && strcmp(m->verb, "measured") != 0;
+  if (known) odd.verb = m->verb;
+  if (!text) text = known ? "it does not end" : "the runner's answer is none";
+  text = arena_printf(a, "in the final round: %s", tn_plain(a, text));
+  vec_push(a, &odd.fields, (TnField){"text", text});
+  s->done--;
+  apply(s, i, &odd);
+  store(s, i, &odd);
 }

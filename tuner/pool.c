@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SAID = 64 << 10, MEMORY_MS = 200 };
+enum { MOST_SAID = 64 << 10, MOST_READS = 64, MEMORY_MS = 200 };
 #define DEFAULT_MEMORY ((int64_t)1 << 30)
 
 typedef struct {
@@ -107,12 +107,13 @@ void tn_pool_add(TnPool *p, const TnCommand *c, int tag) {
 
 static void read_output(Job *j) {
   char chunk[4096];
-  ssize_t n;
-  while ((n = read(j->child.output, chunk, sizeof chunk)) > 0) {
+  ssize_t n = 0;
+  // Who writes without end has not this process for itself.
+  for (int k = 0; k < MOST_READS && (n = read(j->child.output, chunk, sizeof chunk)) > 0; k++) {
     size_t room = MOST_SAID - j->result.said.len;
     buf_add(&j->result.said, chunk, (size_t)n < room ? (size_t)n : room);
   }
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
   close(j->child.output);
   j->child.output = -1;
 }

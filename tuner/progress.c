@@ -1,8 +1,11 @@
 // What is seen while the search runs: on a terminal a table that is renewed, else new bests only.
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tuner/internal.h"
 #include "tuner/search.h"
 
 enum { SHOWN = 5 };
@@ -17,6 +20,14 @@ static const TnItem *best_item(const TnSearch *s) {
   return best;
 }
 
+// Of the terminal; what does not say its size is a small one.
+static void size_of(int *rows, int *columns) {
+  struct winsize w = {0};
+  (void)ioctl(STDERR_FILENO, TIOCGWINSZ, &w);
+  *rows = w.ws_row ? w.ws_row : 24;
+  *columns = w.ws_col ? w.ws_col : 80;
+}
+
 // By what the candidates so far took; the cached ones took nothing.
 static void put_left(const TnSearch *s, Buf *b) {
   int made = s->done - s->found->cached, left = s->n - s->done;
@@ -28,21 +39,21 @@ static void put_left(const TnSearch *s, Buf *b) {
 static void put_line(Buf *b, const TnCandidate *c) {
   Buf text = {0};
   tn_label(c, &text);
-  buf_printf(b, "%.4f ms: %.150s", 1e-3 * c->median_us, buf_str(&text));
+  buf_printf(b, "%.4f ms: %s", 1e-3 * c->median_us, buf_str(&text));
   buf_free(&text);
 }
 
-// The best few so far, one a line.
-static int put_table(const TnSearch *s, Buf *b) {
+// The best few so far, at most so many, one a line.
+static int put_table(const TnSearch *s, int most, Buf *b) {
   const TnCandidate *top[SHOWN];
   int n = 0;
   for (int k = 0; k < s->n; k++) {
     const TnCandidate *c = s->items[k].c;
     if (c->state != TN_MEASURED || c->early) continue;
-    int at = n < SHOWN ? n++ : SHOWN;
+    int at = n < most ? n++ : most;
     for (; at > 0 && c->median_us < top[at - 1]->median_us; at--)
-      if (at < SHOWN) top[at] = top[at - 1];
-    if (at < SHOWN) top[at] = c;
+      if (at < most) top[at] = top[at - 1];
+    if (at < most) top[at] = c;
   }
   for (int i = 0; i < n; i++) {
     buf_puts(b, "\n  ");
@@ -51,18 +62,30 @@ static int put_table(const TnSearch *s, Buf *b) {
   return n;
 }
 
-// On a terminal: written over what was there before, `drawn` lines above the cursor's.
-static void draw(TnSearch *s, const Buf *text, int lines) {
+// On a terminal: written over what was there before, `drawn` lines above the cursor's. A line that
+// went on in the next one would not be counted: it is cut.
+static void draw(TnSearch *s, const Buf *text, int lines, int columns) {
+  const char *p = buf_str(text);
   if (s->drawn) fprintf(stderr, "\033[%dA", s->drawn);
-  fprintf(stderr, "\r\033[J%s", buf_str(text));
+  fputs("\r\033[J", stderr);
+  for (int at = 0; *p; p++) {
+    bool first = ((unsigned char)*p & 0xc0) != 0x80; // of a character
+    at = *p == '\n' ? 0 : at + first;
+    if (at < columns) fputc(*p, stderr);
+  }
   s->drawn = lines;
 }
 
+bool tn_terminal(void) {
+  const char *kind = getenv("TERM");
+  return kind && strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO);
+}
+
 void tn_progress(TnSearch *s, bool last) {
-  bool terminal = isatty(STDERR_FILENO);
+  bool terminal = tn_terminal();
   double now = clock_seconds();
   Buf b = {0};
-  if (terminal && last) draw(s, &b, 0);
+  if (terminal && last) draw(s, &b, 0, 0);
   if (last || !s->n) return;
   if (terminal ? now - s->last_line < 0.2 : s->best_us == s->shown_us) return;
   s->last_line = now;
@@ -71,9 +94,11 @@ void tn_progress(TnSearch *s, bool last) {
   buf_printf(&b, "%d of %d", s->done, s->n);
   if (s->found->failed) buf_printf(&b, ", %d failed", s->found->failed);
   if (terminal) {
+    int rows, columns;
+    size_of(&rows, &columns);
     put_left(s, &b);
-    int lines = put_table(s, &b);
-    draw(s, &b, lines);
+    int lines = rows > 2 ? put_table(s, rows - 2 < SHOWN ? rows - 2 : SHOWN, &b) : 0;
+    draw(s, &b, lines, columns);
   } else {
     if (best) buf_puts(&b, ", best ");
     if (best) put_line(&b, best->c);

@@ -172,7 +172,7 @@ void tn_failures(const TnSpace *s, FILE *to) {
   for (int i = 0; i < list.len; i++) {
     const Reason *r = &list.data[i];
     Buf text = {0};
-    tn_text(r->example, &text);
+    if (r->example->bindings.len || r->example->flags.len) tn_label(r->example, &text);
     fprintf(to, "%5d %s%s%s: %s\n", r->n, tn_state_name(r->state), r->code ? " " : "",
             r->code ? r->code : "", r->example->reason ? r->example->reason : "");
     if (text.len) fprintf(to, "      such as %s\n", buf_str(&text));

@@ -35,6 +35,7 @@ static void put_value(Buf *out, const char *s) {
 }
 
 void tn_put_config(const TnCandidate *c, Buf *out) {
+  size_t before = out->len;
   buf_putc(out, '{');
   for (int i = 0; i < c->bindings.len; i++) {
     buf_printf(out, "%s'%s': ", i ? ", " : "", c->bindings.data[i].name);
@@ -43,6 +44,7 @@ void tn_put_config(const TnCandidate *c, Buf *out) {
   buf_putc(out, '}');
   for (int i = 0; i < c->flags.len; i++)
     buf_printf(out, " -f%s=%s", c->flags.data[i].name, c->flags.data[i].value);
+  tn_tame(out, before);
 }
 
 static void print_finalists(const TnResult *r) {

@@ -270,7 +270,8 @@ static bool try_afresh(TnSearch *s) {
 }
 
 static void answered(TnSearch *s, const TnMessage *m) {
-  bool hung = !strcmp(m->verb, "hung"), lost = hung || !strcmp(m->verb, "fault");
+  bool hung = !strcmp(m->verb, "hung");
+  bool lost = hung || !strcmp(m->verb, "fault") || !tn_is_answer(m); // who knows what comes next
   TnItem *i = s->running;
   tn_spent_add(&s->found->spent, m);
   if (!hung && strcmp(m->verb, "measured") && try_afresh(s)) return;

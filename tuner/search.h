@@ -131,6 +131,9 @@ void tn_alone(const TnSearch *s, TnItem *i); // it is to be built as it will be 
 // The most that a candidate takes which was measured by a build that is not quite its own.
 #define TN_ROUGH 1.5
 void tn_decide(TnSearch *s, TnItem *i, const TnMessage *m, bool keep); // a runner's answer
+// One that was measured is not to win: what the runner said of it in the final round.
+void tn_reject(TnSearch *s, TnItem *i, const TnMessage *m);
+bool tn_is_answer(const TnMessage *m); // is it one that decides about a candidate?
 
 /* final.c: the best few in turns, so that noise does not choose the winner */
 

@@ -1,13 +1,14 @@
 // The tuner's end of its runner process.
 // SPDX-License-Identifier: MIT
-#include "tuner/session.h"
+#include "tuner/search.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { GENTLE_MS = 3000, DEATH_MS = 60000 };
+enum { GENTLE_MS = 3000, DEATH_MS = 60000, DEAF_MS = 10000, MOST_IN = 256 << 10 };
 
 // This process's own arguments after the program's name, as they were given.
 static void own_arguments(Arena *a, char ***argv, int *n, int *cap) {
@@ -42,22 +43,29 @@ bool tn_session_start(TnSession *s) {
   s->starts++;
   s->in.len = 0;
   s->alive = tn_child_start(&s->command, &s->child);
+  if (s->alive) fcntl(s->child.input, F_SETFL, O_NONBLOCK);
   return s->alive;
 }
 
 void tn_session_send(TnSession *s, const Buf *line) {
-  for (size_t at = 0; s->alive && at < line->len;) {
+  double deadline = clock_seconds() + 1e-3 * DEAF_MS;
+  for (size_t at = 0; s->alive && at < line->len && !tn_interrupted;) {
     ssize_t n = write(s->child.input, line->data + at, line->len - at);
-    if (n < 0 && errno != EINTR) return; // it is gone: reading will tell
     if (n > 0) at += (size_t)n;
+    if (n >= 0 || errno == EINTR) continue;
+    struct pollfd f = {.fd = s->child.input, .events = POLLOUT};
+    bool full = errno == EAGAIN && clock_seconds() < deadline; // else it is gone, or takes nothing
+    if (!full) return;                                         // in: reading will tell
+    (void)poll(&f, 1, 100);
   }
 }
 
 bool tn_session_read(TnSession *s) {
   char chunk[4096];
   ssize_t n = -1;
-  while (s->alive && (n = read(s->child.output, chunk, sizeof chunk)) > 0)
+  while (s->alive && s->in.len < MOST_IN && (n = read(s->child.output, chunk, sizeof chunk)) > 0)
     buf_add(&s->in, chunk, (size_t)n);
+  if (s->in.len >= MOST_IN) return memchr(s->in.data, '\n', s->in.len) != NULL; // of no use else
   return s->alive && n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 

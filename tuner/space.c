@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tuner/internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +42,16 @@ void tn_text(const TnCandidate *c, Buf *out) {
                c->flags.data[i].value);
 }
 
+void tn_tame(Buf *out, size_t from) {
+  for (size_t i = from; i < out->len; i++)
+    if (iscntrl((unsigned char)out->data[i])) out->data[i] = '?';
+}
+
 void tn_label(const TnCandidate *c, Buf *out) {
   size_t before = out->len;
   tn_text(c, out);
   if (out->len == before) buf_puts(out, "(as -p says)");
+  tn_tame(out, before);
 }
 
 const char *tn_next_value(Arena *a, const char **list, char separator) {
@@ -92,15 +99,29 @@ static void check_count(const Configs *list) {
   if (list->len > MAX_CANDIDATES) usage("the space has more than %d candidates", MAX_CANDIDATES);
 }
 
-static void cross(Arena *a, Configs *list, EvBinding axis) {
+// One parameter's values.
+typedef struct {
+  const char *name;
+  VEC(const char *) values;
+} Axis;
+
+typedef VEC(Axis) Axes;
+
+static Axis *axis_of(Arena *a, Axes *list, const char *name) {
+  for (int i = 0; i < list->len; i++)
+    if (!strcmp(list->data[i].name, name)) return &list->data[i];
+  vec_push(a, list, (Axis){.name = name});
+  return &list->data[list->len - 1];
+}
+
+static void cross(Arena *a, Configs *list, const Axis *axis) {
   Configs out = {0};
   for (int i = 0; i < list->len; i++) {
-    const char *rest = axis.value, *value;
-    while ((value = tn_next_value(a, &rest, ','))) {
+    for (int v = 0; v < axis->values.len; v++) {
       EvConfig one = {0};
       for (int k = 0; k < list->data[i].bindings.len; k++)
         vec_push(a, &one.bindings, list->data[i].bindings.data[k]);
-      vec_push(a, &one.bindings, (EvBinding){axis.name, value});
+      vec_push(a, &one.bindings, (EvBinding){axis->name, axis->values.data[v]});
       vec_push(a, &out, one);
       check_count(&out);
     }
@@ -108,19 +129,20 @@ static void cross(Arena *a, Configs *list, EvBinding axis) {
   *list = out;
 }
 
-static void space_of_axes(Arena *a, const TnBindings *axes, Configs *out) {
+static void space_of_axes(Arena *a, const Axes *axes, Configs *out) {
   vec_push(a, out, (EvConfig){0});
-  for (int i = 0; i < axes->len; i++) {
-    Buf values = {0};
-    bool before = false;
-    for (int k = 0; k < axes->len; k++) {
-      if (strcmp(axes->data[k].name, axes->data[i].name)) continue;
-      before |= k < i;
-      buf_printf(&values, "%s%s", values.len ? "," : "", axes->data[k].value);
-    }
-    if (!before) cross(a, out, (EvBinding){axes->data[i].name, arena_str(a, buf_str(&values))});
-    buf_free(&values);
+  for (int i = 0; i < axes->len; i++) cross(a, out, &axes->data[i]);
+}
+
+// Of --space: given twice, both count.
+static void space_of_command(Arena *a, const TnBindings *list, Configs *out) {
+  Axes axes = {0};
+  for (int i = 0; i < list->len; i++) {
+    const char *rest = list->data[i].value, *value;
+    Axis *axis = axis_of(a, &axes, list->data[i].name);
+    while ((value = tn_next_value(a, &rest, ','))) vec_push(a, &axis->values, value);
   }
+  space_of_axes(a, &axes, out);
 }
 
 /* ------------------------------------------------------------------ --configs */
@@ -145,18 +167,15 @@ static void json_config(Arena *a, const Json *j, const AstExpr *e, Configs *out)
 
 // {"name": [values]}
 static void json_axes(Arena *a, const Json *j, const AstExpr *e, Configs *out) {
-  TnBindings axes = {0};
+  Axes axes = {0};
   for (int i = 0; i < e->dict.len; i++) {
-    const AstExpr *values = e->dict.data[i].value;
+    const AstExpr *values = e->dict.data[i].value, *name = e->dict.data[i].key;
     if (values->kind != AST_LIST)
       json_bad(j, values, "a parameter's values are a list, such as [64, 128]");
-    Buf b = {0};
-    for (int k = 0; k < values->items.len; k++) {
-      if (k) buf_putc(&b, ',');
-      json_put(&b, values->items.data[k], j);
-    }
-    vec_push(a, &axes, (EvBinding){e->dict.data[i].key->str.data, arena_str(a, buf_str(&b))});
-    buf_free(&b);
+    if (!values->items.len) json_bad(j, values, "\"%s\" has no value", name->str.data);
+    Axis *axis = axis_of(a, &axes, name->str.data);
+    for (int k = 0; k < values->items.len; k++)
+      vec_push(a, &axis->values, json_text(a, j, values->items.data[k]));
   }
   space_of_axes(a, &axes, out);
 }
@@ -286,7 +305,7 @@ static Configs configs_of(Arena *a, const Options *o, const EvEntry *e, TnSpace 
   Configs list = {0};
   if (o->tune.axes.len) {
     s->from = "--space";
-    space_of_axes(a, &o->tune.axes, &list);
+    space_of_command(a, &o->tune.axes, &list);
   } else if (o->tune.configs) {
     s->from = o->tune.configs;
     space_of_file(a, o, e->name, &list);

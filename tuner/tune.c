@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tuner/internal.h"
 #include "tuner/pool.h"
@@ -16,7 +15,7 @@ typedef struct {
 
 static void show(void *ctx, int done, int of) {
   Progress *p = ctx;
-  if (!isatty(STDERR_FILENO)) return;
+  if (!tn_terminal()) return;
   fprintf(stderr, "\r%s %d of %d", p->what, done, of);
   if (done == of) fputs("\r\033[K", stderr);
   fflush(stderr);
@@ -104,6 +103,7 @@ void tn_prepare(const Options *o, const TnBindings *sizes, int n, struct TnDb *d
   }
   if (m && !o->tune.roller && !tn_interrupted)
     tn_compile_all(good, m, tn_pool_jobs(o->tune.jobs), show, &p);
+  if (tn_interrupted && tn_terminal()) fputs("\r\033[K", stderr);
   if (tn_interrupted) (void)say_interrupted(&s[0]);
   for (int i = 0; i < n; i++)
     if (!status[i]) status[i] = tn_interrupted ? 128 + tn_interrupted : status_of(&s[i]);

@@ -148,6 +148,7 @@ const char *tn_state_name(TnState s);
 // "block_M=128,block_N=256 -fstages=3", as the command takes it.
 void tn_text(const TnCandidate *c, Buf *out);
 void tn_label(const TnCandidate *c, Buf *out); // the same for people, to whom nothing says nothing
+void tn_tame(Buf *out, size_t from); // no control characters: they would spoil a terminal
 
 /* compile.c: one candidate through the compiler, many through worker processes */
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "tuner/wire.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +80,20 @@ double tn_wire_get_real(const TnMessage *m, const char *name, double otherwise) 
   return s ? strtod(s, NULL) : otherwise;
 }
 
+double tn_wire_get_time(const TnMessage *m, const char *name) {
+  double value = tn_wire_get_real(m, name, 0);
+  return isfinite(value) && value > 0 ? value : 0;
+}
+
+const char *tn_plain(Arena *a, const char *s) {
+  enum { MOST = 500 };
+  size_t n = strlen(s);
+  char *text = n > MOST ? arena_printf(a, "%.*s...", MOST, s) : arena_strn(a, s, n);
+  for (char *p = text; *p; p++)
+    if (!isprint((unsigned char)*p)) *p = '?';
+  return text;
+}
+
 void tn_wire_spent(Buf *b, const TnSpent *s) {
 #define PART(name) tn_wire_real(b, #name "_s", s->name);
   TN_PARTS(PART)
@@ -85,7 +101,7 @@ void tn_wire_spent(Buf *b, const TnSpent *s) {
 }
 
 void tn_spent_add(TnSpent *s, const TnMessage *m) {
-#define PART(name) s->name += tn_wire_get_real(m, #name "_s", 0);
+#define PART(name) s->name += tn_wire_get_time(m, #name "_s");
   TN_PARTS(PART)
 #undef PART
 }

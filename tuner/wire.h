@@ -43,6 +43,9 @@ TnMessage tn_wire_parse(Arena *a, const char *line, size_t n);
 const char *tn_wire_get(const TnMessage *m, const char *name); // NULL: not there
 int64_t tn_wire_get_int(const TnMessage *m, const char *name, int64_t otherwise);
 double tn_wire_get_real(const TnMessage *m, const char *name, double otherwise);
+double tn_wire_get_time(const TnMessage *m, const char *name); // finite; 0: it has none
+// Of somebody else's words what spoils no terminal, and no JSON: printable, and short.
+const char *tn_plain(Arena *a, const char *s);
 
 // Where the time of a runner went, in seconds. `kernel` is the GPU's, within the others.
 #define TN_PARTS(P)                                                                                \

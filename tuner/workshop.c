@@ -66,18 +66,20 @@ static bool hear_greeting(TnWorkshop *w) {
   if (answered && !strcmp(m.verb, "gpu")) {
     const char *name = tn_wire_get(&m, "name"), *arch = tn_wire_get(&m, "arch");
     const char *busy = tn_wire_get(&m, "busy");
-    w->gpu = name ? name : "a GPU";
-    w->arch = arch ? arch : "sm_80";
+    w->gpu = name ? tn_plain(w->arena, name) : "a GPU";
+    w->arch = arch ? tn_plain(w->arena, arch) : "sm_80";
     w->sm = (int)tn_wire_get_int(&m, "sm", 80);
     w->driver = (int)tn_wire_get_int(&m, "driver", 0);
     if (busy && w->session.starts == 1)
-      fprintf(stderr, "tlc: %s is in use by others (%s): times will be too long\n", w->gpu, busy);
+      fprintf(stderr, "tlc: %s is in use by others (%s): times will be too long\n", w->gpu,
+              tn_plain(w->arena, busy));
     return true;
   }
   if (tn_interrupted) return false;
   if (answered && !strcmp(m.verb, "missing")) {
     const char *text = tn_wire_get(&m, "text");
-    fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU\n", text ? text : "no GPU");
+    fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU\n",
+            tn_plain(w->arena, text ? text : "no GPU"));
     return false;
   }
   tn_session_stop(&w->session, true, &how);

@@ -2,8 +2,9 @@
 """A runner process for tests of the tuner without a GPU (tuner/wire.h's protocol).
 
 FAKE_RUNNER: what candidates do, "VERB:NAME=VALUE[,NAME=VALUE][;...]", VERB one of hang (never
-answers), hung, fault, die, garbage, nan, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
-process); "shared=1" is a build that sizes share.
+answers), hung, fault, die, garbage, nan, inf, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
+process), late (wrong in the final round alone), flood and babble (bytes, and lines, without end), paint (words that
+would spoil a terminal); "shared=1" is a build that sizes share.
 FAKE_GPU=none: there is none; =silent: no greeting. FAKE_LOG: a line for each trial.
 FAKE_SLEEP, FAKE_FINAL: seconds that a trial and a final round take; FAKE_REST: more of it, rests; FAKE_KERNEL: the share of it that kernels ran.
 """
@@ -96,12 +97,19 @@ for line in sys.stdin:
             os.kill(os.getpid(), signal.SIGSEGV)
         elif what == "garbage":
             say("gibberish", x=1)
+        elif what in ("flood", "babble"):
+            os.execv("/bin/bash", ["bash", "-c", "exec cat /dev/zero" if what == "flood" else "exec yes"])
+        elif what == "paint":
+            sys.stdout.buffer.write(b"wrong\ttext=C:\x1b[2J\xff" + b"x" * 5000 + b"\n")
+            sys.stdout.flush()
         elif what in ("hung", "fault"):
             say(what, text="CUDA_ERROR_ILLEGAL_ADDRESS" if what == "fault" else "it hangs")
             sys.exit(0)
         elif what == "nan":
             say("wrong", text="C: 4096 of 4096 elements differ; got nan")
-        elif what in ("wrong", "failed") or (what == "dirty" and trials > 1):
+        elif what == "inf":
+            say("measured", median="inf")
+        elif what in ("wrong", "failed") or (what == "dirty" and trials > 1) or (what == "late" and verb == "keep"):
             say("failed" if what == "failed" else "wrong", text="C: 1 of 4096 elements differs")
         elif verb == "keep":
             kept[m["id"]] = us

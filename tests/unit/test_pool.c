@@ -120,6 +120,20 @@ START_TEST(much_output) { // more than a pipe holds: the job does not hang, what
 }
 END_TEST
 
+START_TEST(endless_output) { // it keeps nobody else waiting
+  Arena *a = arena_new();
+  TnPool *p = tn_pool_new(&(TnPoolOptions){.jobs = 1});
+  TnCommand c = shell(a, "exec yes");
+  c.timeout = 8;
+  tn_pool_add(p, &c, 1);
+  double begin = clock_seconds();
+  for (int i = 0; i < 20; i++) tn_pool_wait(p, NULL, 0, 100);
+  ck_assert(clock_seconds() - begin < 6);
+  tn_pool_free(p);
+  arena_free(a);
+}
+END_TEST
+
 START_TEST(timeout_kills_all) { // a grandchild, and one that has left for a session of its own
   TnJobResult r = run_script("sleep 100 & echo $! > a; setsid sleep 100 & echo $! > b; "
                              "(setsid sh -c 'sleep 100 & echo $! > c; wait') & wait",
@@ -261,6 +275,7 @@ int main(void) {
   tcase_add_test(t, ends);
   tcase_add_test(t, processors);
   tcase_add_test(t, much_output);
+  tcase_add_test(t, endless_output);
   tcase_add_test(t, timeout_kills_all);
   tcase_add_test(t, left_overs);
   tcase_add_test(t, file_limit);

@@ -56,6 +56,12 @@ START_TEST(any_bytes) { // whatever a broken runner says, reading it ends well
   }
   TnMessage m = tn_wire_parse(a, "x\ta=1\ta=2", 9); // the first counts
   ck_assert_str_eq(tn_wire_get(&m, "a"), "1");
+  static const char odd[] = "x\tn=nan\ti=inf\tm=-3\tz=0\tt=zork\tg=2.5"; // only times are times
+  m = tn_wire_parse(a, odd, strlen(odd));
+  for (const char *p = "nimzto"; *p; p++)
+    ck_assert(tn_wire_get_time(&m, (char[]){*p, 0}) == 0);
+  ck_assert(tn_wire_get_time(&m, "g") == 2.5);
+  ck_assert_str_eq(tn_plain(a, "a\033[2J\xff\n"), "a?[2J??");
   arena_free(a);
 }
 END_TEST
