@@ -306,5 +306,6 @@ void pass_check(Program *p, PassCtx *c) {
     if (diag_errors(c->diags)) continue;
     expand_gathers(c->arena, kernel);
     box_loops(c, p, kernel);
+    gemm_turn(c, p, kernel);
   }
 }

@@ -58,6 +58,15 @@ void box_loops(PassCtx *c, const Program *p, Kernel *k); // those that TMA can s
 
 void gemm_widen(PassCtx *c, Kernel *k); // narrow types as wider ones where there is no instruction
 
+/* persist.c */
+
+// Is it a persistent block's loop over the tiles that were blocks?
+bool persist_walks(const Kernel *k, const Stmt *loop);
+
+/* gemm_turn.c */
+
+void gemm_turn(PassCtx *c, const Program *p, Kernel *k); // tiles that wgmma needs along K
+
 /* views.c */
 
 void views_replace(PassCtx *c, Kernel *k); // of a lowered kernel
@@ -73,6 +82,8 @@ bool thrift_persistent(const PassCtx *c, const Program *p, const Kernel *k); // 
 bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k);   // may one fill tiles?
 bool thrift_columns(const PassCtx *c, const Program *p, const Kernel *k);  // may tiles move?
 void thrift_no_columns(PassCtx *c, const Program *p, const Kernel *k); // the passes run again
+bool thrift_turns(const PassCtx *c, const Program *p, const Kernel *k); // may operands be turned?
+void thrift_turned(PassCtx *c, const Program *p, const Kernel *k);      // one was
 // Is there something left to give up for a kernel that takes `bytes`? Then the passes run again.
 bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes);
 bool thrift_again(Thrift *t); // was something given up since the last call?

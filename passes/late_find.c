@@ -11,7 +11,7 @@ static bool find_tiles(Late *l) {
   for (l->at = 0; l->at < l->around->u.block.len; l->at++) {
     l->tiles = l->around->u.block.data[l->at];
     if (l->tiles->kind != ST_FOR || l->tiles->u.loop.loop != LOOP_SERIAL) continue;
-    if (!ex_uses(l->tiles->u.loop.extent[0], l->k->workers)) continue;
+    if (!persist_walks(l->k, l->tiles)) continue;
     if (l->tiles->u.loop.cond || l->tiles->u.loop.body->kind != ST_BLOCK) continue;
     l->body = &l->tiles->u.loop.body->u.block;
     return ex_is(l->tiles->u.loop.min[0], 0);

@@ -160,6 +160,12 @@ bool lower_parallel_async(Lower *l, Stmt *loop, Stmt *out);
 // A loop that stmatrix can do; false (and nothing emitted): it cannot.
 bool lower_matrices(Lower *l, Stmt *loop, Stmt *out);
 
+/* lower_turn.c */
+
+// A parallel loop that exchanges the last two dimensions of a shared tile of 8-bit elements, where
+// it can go by matrices.
+bool lower_turn(Lower *l, Stmt *loop, Stmt *out);
+
 /* lower_async.c */
 
 void lower_async_copy(Lower *l, Stmt *s, Stmt *out);

@@ -127,7 +127,7 @@ static bool enter(Lower *l, Stmt *s, bool async, Stmt *out) {
   l->first_copy = NULL;
   l->lane = NULL;
   l->width = 1;
-  if (!async && lower_matrices(l, s, out)) ok = true;
+  if (!async && (lower_matrices(l, s, out) || lower_turn(l, s, out))) ok = true;
   else if (s->u.loop.layout) ok = mapped(l, s, async, out);
   else strided(l, s, out);
   l->vars.from.len = l->vars.to.len = vars;

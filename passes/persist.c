@@ -79,6 +79,10 @@ static void order_teams(Arena *a, const Kernel *k, Var *round, Expr *more, Stmt 
   body->u.block = out->u.block;
 }
 
+bool persist_walks(const Kernel *k, const Stmt *loop) {
+  return k->workers && ex_uses(loop->u.loop.extent[0], k->workers);
+}
+
 Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt *skip) {
   Span span = k->span;
   Expr *worker = ex_var(a, k->block[0]), *workers = ex_var(a, k->workers);

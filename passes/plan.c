@@ -132,6 +132,10 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   plan_tile(p, a, true);
   plan_tile(p, b, true);
   if (g->wgmma) {
+    if (g->loaded)
+      diag_remark(p->c->diags, s->span, "gemm", "threads load %s%s",
+                  plan_loaded(p->c->plan, s)->name,
+                  g->loaded == WGMMA_B_LOADED ? ", and the product is that of the transposes" : "");
     diag_remark(p->c->diags, s->span, "gemm",
                 "%dx%dx%d: wgmma m64n%dk%d %s -> %s on %d x %d warpgroups, each %d x %d", g->M,
                 g->N, g->K, g->n, g->k, dt_name(g->ab), dt_name(g->c), g->warps_m, g->warps_n,

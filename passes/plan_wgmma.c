@@ -150,8 +150,6 @@ static const char *plan_loads(PassCtx *c, const Kernel *k, const Stmt *s, PlanGe
   g->m = ROWS;
   g->n = n;
   g->k = 256 / bits;
-  diag_remark(c->diags, s->span, "gemm", "threads load %s%s", mine->buf->name,
-              turned ? ", and the product is that of the transposes" : "");
   return NULL;
 }
 

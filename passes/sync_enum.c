@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include "passes/sync.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ENUM_LIMIT = 1 << 17 };
@@ -173,13 +174,42 @@ static void *scratch(Sync *s, size_t bytes) {
 static int64_t gcd(int64_t x, int64_t y) { return y ? gcd(y, x % y) : x; }
 static int64_t mag(int64_t x) { return x < 0 ? -x : x; }
 
+static int by_place(const void *x, const void *y) {
+  int64_t p = ((const Hit *)x)->from, q = ((const Hit *)y)->from;
+  return (p > q) - (p < q);
+}
+
+// Where a map of all bits would be too large: worth its time where a block stores tile after tile.
+static bool overlap_far(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
+  int64_t wx = dt_bits(x->acc->buf->dtype) * x->acc->count,
+          wy = dt_bits(y->acc->buf->dtype) * y->acc->count;
+  int n = x->hits.len;
+  Hit *hits = scratch(s, (size_t)n * sizeof *hits);
+  memcpy(hits, x->hits.data, (size_t)n * sizeof *hits);
+  qsort(hits, (size_t)n, sizeof *hits, by_place);
+  for (int i = 0; i < y->hits.len; i++) {
+    const Hit *h = &y->hits.data[i];
+    int64_t from = h->from + shift;
+    int lo = 0, hi = n; // the first that ends behind it
+    while (lo < hi) {
+      int mid = lo + (hi - lo) / 2;
+      if (hits[mid].from + wx > from) hi = mid;
+      else lo = mid + 1;
+    }
+    for (; lo < n && hits[lo].from < from + wy; lo++)
+      if (any || hits[lo].thread != h->thread) return true;
+  }
+  return false;
+}
+
 static bool overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any) {
   enum { MAP_LIMIT = 1 << 20, NONE = -1, SEVERAL = -2 };
   int64_t wx = dt_bits(x->acc->buf->dtype) * x->acc->count,
           wy = dt_bits(y->acc->buf->dtype) * y->acc->count;
   int64_t unit = gcd(gcd(dt_bits(x->acc->buf->dtype), dt_bits(y->acc->buf->dtype)), mag(shift));
   int64_t n = (x->hi - x->lo) / unit;
-  if (unit < 4 || n > MAP_LIMIT) return true;
+  if (unit < 4) return true;
+  if (n > MAP_LIMIT) return !s->kernel->workers || overlap_far(s, x, y, shift, any);
   int16_t *owner = scratch(s, (size_t)n * sizeof *owner);
   for (int64_t i = 0; i < n; i++) owner[i] = NONE;
   for (int i = 0; i < x->hits.len; i++) {

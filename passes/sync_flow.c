@@ -308,10 +308,12 @@ static void shift(Sync *s, const Stmt *loop, Pending *p, bool leave) {
   if (leave) p->loop = NULL;
 }
 
-// Accesses pending at the end of an iteration as the next one, or what follows the loop, sees them.
+// Accesses pending at the end of an iteration as the next one, or what follows the loop, sees them;
+// what a persistent block's tiles do to tensors, blocks did in no order.
 static void cross(Sync *s, const Stmt *loop, const State *out, State *into, bool leave) {
   int kept = s->path.len + 1; // path entries up to the loop's body
-  for (int i = 0; i < out->len; i++) {
+  for (int i = 0, tiles = !leave && persist_walks(s->kernel, loop); i < out->len; i++) {
+    if (tiles && out->data[i]->buf->scope == SC_GLOBAL && !flying(out->data[i])) continue;
     Pending *p = arena_copy(s->a, out->data[i], sizeof *p);
     shift(s, loop, p, leave);
     if (!leave && p->depth > kept) p->depth = kept;

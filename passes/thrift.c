@@ -1,7 +1,8 @@
 // Shared memory that does not suffice: a kernel whose tiles are too large gives up persistent
 // blocks, whose tiles live all along beside those of the next, then its producer; the passes run
-// again from the tile program. What was forced stays. So do they where tiles were moved together
-// (columns.c) and nothing kept them from storing the same columns.
+// again from the tile program. What was forced stays. Before all that it gives up tiles of operands
+// that are turned for wgmma (gemm_turn.c). So do the passes run again where tiles were moved
+// together (columns.c) and nothing kept them from storing the same columns.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -11,6 +12,8 @@ typedef struct {
   int given_up;
   int64_t bytes; // that the last try took
   bool columns;  // tiles stay where they are
+  bool turned;   // operands were turned,
+  bool upright;  // and are no more
 } Saving;
 
 struct Thrift {
@@ -45,13 +48,25 @@ bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k) {
 
 bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes) {
   Saving *s = saving(c, p, k);
-  if (!s || k->level != LEVEL_THREAD || k->launch_threads <= k->threads) return false;
+  if (!s || k->level != LEVEL_THREAD) return false;
+  if (s->turned && !s->upright) return s->upright = c->thrift->again = true;
+  if (k->launch_threads <= k->threads) return false;
   bool persistent = k->workers && pass_flag(c, k, "persistent", 0) == 0;
   if (!persistent && pass_flag(c, k, "warp-specialize", 0)) return false;
   s->given_up = persistent ? PERSISTENCE : PRODUCER;
   s->bytes = bytes;
   c->thrift->again = true;
   return true;
+}
+
+bool thrift_turns(const PassCtx *c, const Program *p, const Kernel *k) {
+  const Saving *s = saving(c, p, k);
+  return s && !s->upright;
+}
+
+void thrift_turned(PassCtx *c, const Program *p, const Kernel *k) {
+  Saving *s = saving(c, p, k);
+  if (s) s->turned = true;
 }
 
 bool thrift_columns(const PassCtx *c, const Program *p, const Kernel *k) {
@@ -77,6 +92,9 @@ void thrift_remark(PassCtx *c, const Program *p) {
     if (s->columns)
       diag_remark(c->diags, p->kernels.data[i]->span, "columns",
                   "as many as the tile's size asks for: narrower ones are for late stores by TMA");
+    if (s->upright)
+      diag_remark(c->diags, p->kernels.data[i]->span, "smem",
+                  "no operand is turned for wgmma: that takes shared memory which it has not");
     if (!s->given_up) continue;
     diag_remark(c->diags, p->kernels.data[i]->span, "smem",
                 "done without %s: with %s it takes %lld bytes of shared memory, and %s has %lld",

@@ -31,13 +31,32 @@ case_wgmma() { # of every type; of 8 and 32 bits one operand may lie across K
   same "$(form dtype=int8,acc=int32,ta=1,tb=1,bm=128,bn=48,threads=256)" "$(printf '%s\n' 'threads load As' \
     'wgmma m64n48k32 int8 -> int32 on 2 x 1 warpgroups, each 64 x 48')"
 }
+case_turned() { # where both lie across K the smaller one is turned, where there is memory for it
+  turned() {
+    "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl -p "dtype=int8,acc=int32,$1" -o "$D/x.cu" 2>&1 |
+      grep -oE 'for wgmma .*|no operand is turned|not by wgmma.*|threads load [A-Z]s|turned by ldm.*' |
+      sort | tr '\n' '|'
+  }
+  by='turned by ldmatrix.trans and stmatrix to'
+  same "$(turned ta=1,tb=0,bm=128)" "for wgmma Bs is turned in shared memory first|threads load As|$by Bs_turned|"
+  same "$(turned ta=1,tb=0,bn=128)" "for wgmma As is turned in shared memory first|threads load Bs|$by As_turned|"
+  same "$(turned ta=1,tb=0,bn=96)" "for wgmma Bs is turned in shared memory first|threads load As|$by Bs_turned|"
+  same "$(turned ta=0,tb=0)" "threads load Bs|"
+  same "$(turned ta=0,tb=0,af=1)" "for wgmma Bs is turned in shared memory first|$by Bs_turned|"
+  same "$(turned ta=1,tb=0,bm=256,bn=128,bk=192,K=768,threads=256,stages=3)" \
+    "no operand is turned|not by wgmma: Bs of 8 bits lies not along K|"
+}
+case_tile_barriers() { # none between stores of a persistent block's tiles, nor within those of one with far rows
+  "$TLC" --arch=sm_90a samples/gemm_tf32.tl -p M=8192,N=8192,K=64,block_M=256,threads=256 -o "$D/x.cu" || fail emit
+  same "$(grep -c 'tlc_bar_sync<256>(1);' "$D/x.cu")" 0
+}
 case_not_wgmma() { # the reason why a product is none, and why a copy is no TMA's
   why() { "$TLC" --arch=sm_90a --remarks "$@" -o "$D/x.cu" 2>&1 | grep -oE 'not by wgmma: .*'; }
   across="tests/cases/gemm_forms.tl -p dtype=float32,M=64,N=64,K=64"
   same "$(why samples/gemm_tf32.tl -p block_M=192)" \
     "not by wgmma: 192 accumulators and 62 others are more than 240 registers"
   same "$(why $across,ta=1,tb=0)" "not by wgmma: Bs of 32 bits lies not along K"
-  same "$(why $across,ta=1,tb=0,dtype=int8,acc=int32)" "not by wgmma: Bs of 8 bits lies not along K"
+  same "$(why $across,ta=1,tb=0,dtype=int8,acc=int32,bf=1)" "not by wgmma: Bf of 8 bits lies not along K"
   same "$(why $across,ta=0,tb=0,af=1)" "not by wgmma: Bs of 32 bits lies not along K"
   same "$(why $across,ta=0,tb=0,bn=96)" "not by wgmma: 96 x 64 has no whole parts of 64 x 8 for 1 warpgroup"
   same "$(why samples/gemm_nt.tl -fno-wgmma)" "not by wgmma: -fno-wgmma"
