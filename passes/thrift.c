@@ -1,8 +1,9 @@
 // Shared memory that does not suffice: a kernel whose tiles are too large gives up persistent
 // blocks, whose tiles live all along beside those of the next, then its producer; the passes run
-// again from the tile program. What was forced stays. Before all that it gives up tiles of operands
-// that are turned for wgmma (gemm_turn.c). So do the passes run again where tiles were moved
-// together (columns.c) and nothing kept them from storing the same columns.
+// again from the tile program. What was forced stays. Before its producer it gives up the tiles of
+// operands that are turned for wgmma (gemm_turn.c), and is persistent again. So do the passes run
+// again where tiles were moved together (columns.c) and nothing kept them from storing the same
+// columns.
 // SPDX-License-Identifier: MIT
 #include "passes/internal.h"
 
@@ -49,9 +50,12 @@ bool thrift_producer(const PassCtx *c, const Program *p, const Kernel *k) {
 bool thrift_more(PassCtx *c, const Program *p, const Kernel *k, int64_t bytes) {
   Saving *s = saving(c, p, k);
   if (!s || k->level != LEVEL_THREAD) return false;
-  if (s->turned && !s->upright) return s->upright = c->thrift->again = true;
-  if (k->launch_threads <= k->threads) return false;
   bool persistent = k->workers && pass_flag(c, k, "persistent", 0) == 0;
+  if (s->turned && !s->upright && !persistent) {
+    s->given_up = NOTHING;
+    return s->upright = c->thrift->again = true;
+  }
+  if (k->launch_threads <= k->threads) return false;
   if (!persistent && pass_flag(c, k, "warp-specialize", 0)) return false;
   s->given_up = persistent ? PERSISTENCE : PRODUCER;
   s->bytes = bytes;

@@ -45,6 +45,9 @@ case_turned() { # where both lie across K the smaller one is turned, where there
   same "$(turned ta=0,tb=0,af=1)" "for wgmma Bs is turned in shared memory first|$by Bs_turned|"
   same "$(turned ta=1,tb=0,bm=256,bn=128,bk=192,K=768,threads=256,stages=3)" \
     "no operand is turned|not by wgmma: Bs of 8 bits lies not along K|"
+  "$TLC" --arch=sm_90a --remarks bench/gemm_forms.tl -p M=8192,N=8192,block_K=128,trans_A=True,dtype=int8 \
+    -p out_dtype=int32,accum_dtype=int32 -o "$D/x.cu" 2>&1 | grep -oE 'done without [a-z ]*|for wgmma [AB]' > "$D/out"
+  same "$(sort -u "$D/out")" "$(printf '%s\n' 'done without persistent blocks' 'for wgmma A')"
 }
 case_tile_barriers() { # none between stores of a persistent block's tiles, nor within those of one with far rows
   "$TLC" --arch=sm_90a samples/gemm_tf32.tl -p M=8192,N=8192,K=64,block_M=256,threads=256 -o "$D/x.cu" || fail emit
