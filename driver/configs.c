@@ -83,13 +83,38 @@ static void print_lines(const EvResult *r, Buf *b) {
   }
 }
 
+// "M=...,N=..." of "M, N".
+static const char *usage_of(Arena *a, const char *names) {
+  Buf b = {0};
+  for (const char *p = names; *p; p += strspn(p, ", ")) {
+    size_t n = strcspn(p, ",");
+    buf_printf(&b, "%s%.*s=...", b.len ? "," : "", (int)n, p);
+    p += n;
+  }
+  const char *text = arena_str(a, buf_str(&b));
+  buf_free(&b);
+  return text;
+}
+
 void drv_no_space(Job *j, const EvResult *r) {
   const EvEntry *found = r->entries.len == 1 ? &r->entries.data[0] : NULL;
   for (int i = 0; i < r->entries.len; i++)
     if (r->entries.data[i].spaced) found = &r->entries.data[i];
   bool empty = found && found->spaced;
+  if (empty && found->wanting) {
+    diag_report(j->diags, DIAG_MISSING_PARAMS, found->span, found->name, found->wanting,
+                usage_of(j->arena, found->wanting));
+    return;
+  }
   Span at = empty ? found->spaced_at : found ? found->span : NO_SPAN;
   diag_report(j->diags, empty ? DIAG_EMPTY_SPACE : DIAG_NO_SPACE, at);
+  for (int i = 0; i < r->entries.len && !empty; i++) {
+    const EvEntry *e = &r->entries.data[i];
+    if (e->wanting)
+      diag_note(j->diags, e->span,
+                "whether %s declares one is not known without values for: %s; give them with -p",
+                e->name, e->wanting);
+  }
 }
 
 int drv_configs(Job *j, const Options *o) {

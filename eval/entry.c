@@ -315,7 +315,7 @@ static void eval_entries(Ev *ev, const Entries *all) {
     if (ev->options->configs) space_of(ev, all->data[i].f, &e[i]);
     if (ev->options->list) list_calls(ev, all->data[i].f, &e[i]);
     else eval_entry(ev, all->data[i].f, &e[i]);
-    if (ev->options->list && ev->options->configs && !e[i].configs.len)
+    if (ev->options->list && !(ev->options->configs && e[i].spaced))
       space_tuned(ev, all, i, &e[i]);
   }
 }

@@ -65,6 +65,8 @@ typedef struct {
   VEC(EvConfig) configs;   // the declared tuning space, in order; empty without EvOptions.configs
   bool spaced;             // one is declared, be it empty; false without EvOptions.configs
   Span spaced_at;          // where
+  // Parameters without a value that kept its space from being known: "M, N"; NULL: none did.
+  const char *wanting;
   const char *rtol, *atol; // declared beside it; NULL: not
   const char *warmup, *rep, *timeout; // launches, launches (or milliseconds), seconds
   const char *mismatch; // share of elements that may be beyond rtol and atol; NULL: not declared
@@ -72,7 +74,9 @@ typedef struct {
   // result. NULL: none is declared, or it does more than that.
   const char *reference;
   VEC(EvConfig) calls;        // what the file's own code calls it with; filled for EvOptions.list
-  VEC(const char *) operands; // names of the function's own parameters
+  // Names of the function's own parameters; with EvOptions.list also those of the kernel in it that
+  // a tuner has.
+  VEC(const char *) operands;
   Span span;
 } EvEntry;
 

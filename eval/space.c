@@ -160,12 +160,26 @@ void space_declared(Ev *ev, const Func *f, EvEntry *e) {
   if (f->base->configs.kind != V_UNSET) declared(ev, e, f->base->tune);
 }
 
+static void note_wanting(Ev *ev, EvEntry *e) {
+  SB names = {0};
+  for (int i = 0; i < ev->needed.len; i++)
+    sb_printf(ev, &names, "%s%s", i ? ", " : "", ev->needed.data[i]);
+  e->wanting = names.len ? names.data : NULL;
+}
+
+// What hangs on a parameter without a value was left out of it: then it is not known.
+static void know_space(Ev *ev, Space *s) {
+  (void)ev_protect(ev, eval_space, s);
+  note_wanting(ev, s->e);
+  if (s->e->wanting) s->e->configs.len = 0;
+}
+
 void space_of(Ev *ev, Func *f, EvEntry *e) {
   Space s = {f, e, f->base->configs, f->base->tuned_at};
   if (s.configs.kind == V_UNSET) return;
   e->spaced = true;
   e->spaced_at = s.at;
-  (void)ev_protect(ev, eval_space, &s);
+  know_space(ev, &s);
 }
 
 /* ------------------------------------------------------------------ AutoTuner.from_kernel */
@@ -183,15 +197,25 @@ static bool holds(const Entries *all, int i, const Func *f) {
   return best == i;
 }
 
+static void add_operands(Ev *ev, EvEntry *e, const Func *f) {
+  for (int i = 0; i < f->params->len; i++) {
+    int k = 0;
+    while (k < e->operands.len && strcmp(e->operands.data[k], f->params->data[i].name)) k++;
+    if (k == e->operands.len) vec_push(ev->arena, &e->operands, f->params->data[i].name);
+  }
+}
+
 static bool take(Ev *ev, const Entries *all, int i, EvEntry *e, int from) {
   for (int k = from; k < ev->tuners.len; k++) {
     const Tuner *t = ev->tuners.data[k];
     if (t->kernel.kind != V_FUNC || !holds(all, i, t->kernel.fn)) continue;
     Space s = {t->kernel.fn, e, t->configs, t->at};
     declared(ev, e, t->tune);
+    add_operands(ev, e, t->kernel.fn);
+    if (!ev->options->configs) return true;
     e->spaced = true;
     e->spaced_at = s.at;
-    (void)ev_protect(ev, eval_space, &s);
+    know_space(ev, &s);
     return true;
   }
   return false;
@@ -205,6 +229,8 @@ void space_tuned(Ev *ev, const Entries *all, int i, EvEntry *e) {
   EvEntry scratch = {.name = e->name, .span = e->span};
   if (!f->prim && !f->macro) entry_factory(ev, f, &scratch);
   ev->diags = diags;
+  EvEntry none = {0};
+  note_wanting(ev, &none);
   ev->needed.len = 0;
-  if (!take(ev, all, i, e, tuners)) (void)take(ev, all, i, e, 0);
+  if (!take(ev, all, i, e, tuners) && !take(ev, all, i, e, 0)) e->wanting = none.wanting;
 }

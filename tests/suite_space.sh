@@ -115,6 +115,17 @@ case_programmatic() { # AutoTuner.from_kernel
   rank tests/eval/tuned.tl --entry scale -p M=256,N=512,K=96 --json || fail "$(cat "$D/err")"
   "$TLC" --list-configs --entry scale tests/eval/tuned.tl -p M=256,N=512,K=96 > "$D/want"
   same "$(json 'len(c)')" "$(wc -l < "$D/want")"
+  # A kernel within the function that has the tuner: its parameters are what is tuned.
+  rank tests/eval/tuned.tl --entry nested -p M=256,N=64 --json || fail "$(cat "$D/err")"
+  same "$(json 'sorted((int(x["config"]["block"]), x["config"]["fast"], x["state"]) for x in c)')" \
+    "[(16, 'False', 'queued'), (16, 'True', 'queued'), (32, 'False', 'queued'), (32, 'True', 'queued')]"
+  rank tests/eval/tuned.tl --entry nested -p M=256,N=64,fast=True --space block=8,16,64 --json || fail "$(cat "$D/err")"
+  same "$(json 'sorted(x["config"]["block"] for x in live)')" "['16', '64', '8']"
+  rank tests/eval/tuned.tl --entry nested -p M=256,N=64 --space blok=8; same $? 2
+  has "$D/err" "no parameter 'blok'; did you mean 'block'"
+  sed '/^def main/,$d' tests/eval/tuned.tl > "$D/nested.tl"
+  rank "$D/nested.tl" --entry nested -p N=64; same $? 1
+  has "$D/err" 'note: whether nested declares one is not known without values for: M; give them with -p'
   rank tests/eval/tuned.tl -p M=256,N=512,K=96; same $? 2
   has "$D/err" 'name one kernel by --entry: .*scale'
   rank samples/vector_add.tl; same $? 1
