@@ -244,18 +244,32 @@ void facts_push_let(Facts *f, Var *v, Expr *value) {
   recall_keep(f, &p);
 }
 
-void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi) {
+static void bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi) {
   Aff a;
-  if (dt_is_float(x->type)) {
-    *lo = NO_LO;
-    *hi = NO_HI;
-    return;
-  }
   expr_bounds(f, x, lo, hi);
   if (!to_aff(f, x, &a)) return;
   int64_t l = aff_lower(f, &a, NO_HI, 3), h = aff_upper(f, &a, 3);
   if (l > *lo) *lo = l;
   if (h < *hi) *hi = h;
+}
+
+void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi) {
+  *lo = NO_LO;
+  *hi = NO_HI;
+  if (dt_is_float(x->type)) return;
+  bool plain = x->kind == EX_VAR && !f->searching && !f->dividing && !f->nest && !f->simplifying;
+  Atom *a = plain ? atom_at(f, atom_expr(f, x)) : NULL;
+  if (a && a->asked == f->version) {
+    *lo = a->least;
+    *hi = a->most;
+    return;
+  }
+  uint32_t version = f->version, missed = f->missed;
+  bounds(f, x, lo, hi);
+  if (!a || version != f->version || missed != f->missed) return;
+  a->asked = version;
+  a->least = *lo;
+  a->most = *hi;
 }
 
 int64_t facts_divisor(Facts *f, Expr *x) {

@@ -71,6 +71,8 @@ typedef struct {
   uint32_t version;
   bool busy;
   Partner *partner; // outside of searches, and inside
+  int64_t least, most; // AT_VAR: what facts_bounds said at `asked`
+  uint32_t asked;
   uint64_t hash;
   int next; // in its bucket
 } Atom;

@@ -11,6 +11,7 @@
 typedef struct PtrMap PtrMap;
 
 PtrMap *ptrmap_new(Arena *a);
+void ptrmap_clear(PtrMap *m);
 void *ptrmap_get(const PtrMap *m, const void *key); // NULL when absent
 void ptrmap_set(PtrMap *m, const void *key, void *value);
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "ir/internal.h"
 
+#include <string.h>
+
 typedef struct {
   const void *key;
   void *value;
@@ -19,6 +21,11 @@ PtrMap *ptrmap_new(Arena *a) {
   m->cap = 64;
   m->slots = NEWN(a, Slot, m->cap);
   return m;
+}
+
+void ptrmap_clear(PtrMap *m) {
+  memset(m->slots, 0, sizeof *m->slots * m->cap);
+  m->len = 0;
 }
 
 static Slot *find(const PtrMap *m, const void *key) {

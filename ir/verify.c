@@ -166,11 +166,11 @@ static void enter_kernel(Verify *v, const Kernel *k) {
   const Program *p = v->program;
   v->kernel = k;
   v->stmt = NULL;
-  v->scope = ptrmap_new(v->arena);
-  v->known = ptrmap_new(v->arena);
-  v->steady = ptrmap_new(v->arena);
-  v->varying = ptrmap_new(v->arena);
-  v->splitting = ptrmap_new(v->arena);
+  PtrMap **maps[] = {&v->scope, &v->known, &v->steady, &v->varying, &v->splitting};
+  for (size_t i = 0; i < LEN(maps); i++) {
+    if (*maps[i]) ptrmap_clear(*maps[i]);
+    else *maps[i] = ptrmap_new(v->arena);
+  }
   v->divergent = v->split = v->loops = v->parallel = 0;
   for (int i = 0; i < p->sizes.len; i++) set(v->scope, p->sizes.data[i], true);
   for (int i = 0; i < p->params.len; i++) {
@@ -206,8 +206,8 @@ static void verify_kernel(Verify *v, const Kernel *k) {
     const VerifyCheck *c = &checks[i];
     int before = v->failures;
     v->check = c->name;
-    enter_kernel(v, k);
     if (!(c->level & k->level) || !passed(failed, c->needs)) continue;
+    enter_kernel(v, k);
     if (c->kernel) c->kernel(v);
     if (v->failures == before && (c->stmt || c->expr)) visit(v, c, k->body);
     failed[i] = v->failures > before;
@@ -219,9 +219,10 @@ bool ir_verify(const Program *p, Buf *why) {
   for (int i = 0; i < p->kernels.len; i++) verify_kernel(&v, p->kernels.data[i]);
   int structure = v.failures;
   for (size_t i = 0; i < LEN(checks) && !structure; i++) {
+    if (!checks[i].program) continue;
     v.check = checks[i].name;
     enter_kernel(&v, NULL);
-    if (checks[i].program) checks[i].program(&v);
+    checks[i].program(&v);
   }
   arena_free(v.arena);
   return v.failures == 0;

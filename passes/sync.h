@@ -67,6 +67,7 @@ struct Shape {
   int threads;        // how many of them
   VEC(Hit) hits;
   int64_t lo, hi; // all bits touched lie in [lo, hi)
+  bool counted, twice; // of the hits: have they been looked through, is some bit in two of them?
   Shape *next;    // of its bucket
 };
 
@@ -179,7 +180,7 @@ void tape_run(Tape *p, int level); // what changes with variable `level`, and no
 /* sync_enum.c */
 
 // Over the first `threads` threads.
-const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads);
+Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads);
 // With y moved by `shift` bits: is some bit touched by x and by another thread (`any`: or the same)
 // of y? True where that cannot be told.
 bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool any);

@@ -131,7 +131,7 @@ static void add_guard(Run *r, Expr *cond) {
   if (g >= 0) vec_push(r->s->a, &r->guards, g);
 }
 
-const Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads) {
+Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads) {
   Hash k = {(uint64_t)acc->count};
   ex_walk(rest, hash_node, &k);
   Shape **bucket = &s->shapes[k.h % SYNC_BUCKETS];
@@ -240,17 +240,9 @@ bool sync_overlap(Sync *s, const Shape *x, const Shape *y, int64_t shift, bool a
   return o->answer;
 }
 
-bool sync_repeats(Sync *s, const Pending *b) {
-  Parts part;
-  int64_t one;
-  if (!sync_parts(s, b, subst_expr(&s->exact, b->at.index), &part)) return true;
-  const Shape *p = sync_shape(s, b, part.rest, s->kernel->thread, s->kernel->threads);
-  if (!p->exact) return true;
-  for (int i = 0; i < b->at.privates.len; i++) {
-    const Private *v = &b->at.privates.data[i];
-    if (!counts(p, v) && (!ex_const(v->extent, &one) || one > 1)) return true;
-  }
-  int64_t width = dt_bits(b->buf->dtype) * b->count, n = (p->hi - p->lo) / 4 + 1;
+// Is some bit in two hits? True where unknown.
+static bool hit_twice(Sync *s, const Shape *p) {
+  int64_t width = dt_bits(p->acc->buf->dtype) * p->acc->count, n = (p->hi - p->lo) / 4 + 1;
   if (n > 1 << 22) return true;
   bool *seen = scratch(s, (size_t)n * sizeof *seen);
   memset(seen, 0, (size_t)n * sizeof *seen);
@@ -262,4 +254,19 @@ bool sync_repeats(Sync *s, const Pending *b) {
     }
   }
   return false;
+}
+
+bool sync_repeats(Sync *s, const Pending *b) {
+  Parts part;
+  int64_t one;
+  if (!sync_parts(s, b, subst_expr(&s->exact, b->at.index), &part)) return true;
+  Shape *p = sync_shape(s, b, part.rest, s->kernel->thread, s->kernel->threads);
+  if (!p->exact) return true;
+  for (int i = 0; i < b->at.privates.len; i++) {
+    const Private *v = &b->at.privates.data[i];
+    if (!counts(p, v) && (!ex_const(v->extent, &one) || one > 1)) return true;
+  }
+  if (!p->counted) p->twice = hit_twice(s, p);
+  p->counted = true;
+  return p->twice;
 }
