@@ -129,6 +129,41 @@ END
   done
 }
 
+case_own_runner_shares_no_more() { # numbers that went together at the first two sizes, and do not at the third
+  cat > "$D/twice.tl" << 'END'
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def twice(N=256, R=64, block=64):
+    S = min(R, 128)
+
+    @T.prim_func
+    def main(A: T.Tensor((N, 256), "int32"), B: T.Tensor((N,), "int32")):
+        with T.Kernel(T.ceildiv(N, block), threads=64) as bx:
+            x = T.alloc_fragment((block,), "int32")
+            T.clear(x)
+            for r in T.serial(R):
+                for i in T.Parallel(block):
+                    x[i] = x[i] * 3 + A[bx * block + i, r] + r
+            for s in T.serial(S):
+                for i in T.Parallel(block):
+                    x[i] = x[i] * 5 + A[bx * block + i, s]
+            T.copy(x, B[bx * block])
+
+    return main
+END
+  host_gpu ''
+  printf '#!/bin/bash\necho start >> "%s"\nexec "%s" "$@"\n' "$D/starts" "$PWD/$TLC" > "$D/own"
+  chmod +x "$D/own"
+  TLC_TUNE_RUNNER=$D/own "$TLC" --tune --arch sm_80 "$D/twice.tl" --space block=32,64,128 --sweep R=64,96,200 \
+    --finalists 1 --warmup 1 --rep 3 --json > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"
+  lacks "$D/out" '"state": "(wrong|faulted|build failed|hung|queued)"'
+  same "$(grep -oE '"shared": [0-9]+' "$D/out" | xargs)" 'shared: 3 shared: 3 shared: 0'
+  times "$D/starts" start 1 # none was wrong
+}
+
 case_bench_waits() { # for a tuner, or another one, to end
   host_gpu ''
   (exec 9>> "$TLC_GPU_LOCK"; flock 9; touch "$D/held"

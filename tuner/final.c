@@ -68,7 +68,7 @@ static void need_builds(TnSearch *s, TnItem *const *list, int n) {
   if (tn_pool_load(s->w->pool)) tn_prepare_next(s);
   while (tn_pool_load(s->w->pool) && !tn_interrupted && !s->trouble) {
     tn_account(s);
-    (void)tn_pool_wait(s->w->pool, NULL, 0, 500);
+    (void)tn_workshop_wait(s->w, NULL, NULL, 500);
     tn_take_builds(s);
   }
   tn_take_builds(s);

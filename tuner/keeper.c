@@ -108,8 +108,7 @@ static Verdict watch(pid_t child, double timeout, const sigset_t *signals) {
   }
 }
 
-// `keep`: the descriptors that stay open.
-static void close_others(const int *keep, int n) {
+void tn_close_others(const int *keep, int n) {
   for (int fd = 3; fd < 1024;) {
     int next = 1024;
     for (int i = 0; i < n; i++)
@@ -136,7 +135,7 @@ NORETURN static void keep(const TnCommand *c, const int *in, const int *out, int
   sigprocmask(SIG_SETMASK, &signals, NULL);
   signal(SIGCHLD, SIG_DFL);
   const int mine[] = {in[READ], out[WRITE], verdict};
-  close_others(mine, 3);
+  tn_close_others(mine, 3);
   Verdict v = {TN_NOT_STARTED, 0};
   pid_t self = getpid(), child = pipe2(failed, O_CLOEXEC) ? -1 : fork();
   if (child == 0) run_program(c, in, out, failed[WRITE], self);

@@ -84,60 +84,67 @@ static double lap(TnWorkshop *w) {
   return (w->mark = clock_seconds()) - before;
 }
 
-// n of the sizes, the compiler at work on all of them at once.
-static void prepare(TnWorkshop *w, Size *size, int n, const TnBindings *of) {
-  TnSpace *space = NEWN(w->arena, TnSpace, n + 1);
-  int *status = NEWN(w->arena, int, n + 1);
-  tn_prepare(w->options, of, n, w->db, space, status);
-  double each = lap(w) / n;
-  for (int i = 0; i < n; i++) {
-    size[i].space = &space[i];
-    size[i].status = status[i];
-    space[i].seconds = each;
-  }
-}
+// The sizes of a sweep, or the one that -p says. The compiler is at work on the later ones while
+// the first are searched.
+typedef struct {
+  TnWorkshop *w;
+  Sizes all;
+  int ready; // prepared to the end, the first ones
+  TnSharing *sharing;
+} Queue;
 
 // Does it make sense to go on with the next size?
 static bool goes_on(const Size *size) {
   return !tn_interrupted && (!size->status || (size->space->empty && !unknown_name(size->space)));
 }
 
-// The spaces of all sizes, up to one after which it makes no sense to go on.
-static Sizes prepare_all(TnWorkshop *w, const Sweep *sweep) {
-  Sizes all = {0};
+// Up to this one all are prepared to the end, or it makes no sense to go on before that.
+static void need(Queue *q, int k) {
+  for (; q->ready <= k && q->ready < q->all.len; q->ready++) {
+    Size *size = &q->all.data[q->ready];
+    if (q->ready > 0) tn_prepare_end(q->w->later, size->space, &size->status);
+    if (!goes_on(size)) q->all.len = q->ready + 1;
+    if (!size->status) tn_sharing_add(q->sharing, size->space);
+  }
+}
+
+static Queue open_queue(TnWorkshop *w, const Sweep *sweep) {
+  Queue q = {.w = w};
   Arena *a = w->arena;
-  TnSpace **legal = NULL;
-  int n = 0;
-  VEC(TnBindings) of = {0};
   const char *rest = sweep->rest, *value;
-  if (!sweep->name) vec_push(a, &all, (Size){0});
+  VEC(TnBindings) of = {0};
+  if (!sweep->name) vec_push(a, &q.all, (Size){0});
   while (sweep->name && (value = tn_next_value(a, &rest, ','))) {
     TnBindings sizes = {0};
     vec_push(a, &sizes, (EvBinding){sweep->name, value});
     vec_push(a, &of, sizes);
-    vec_push(a, &all, (Size){.value = value});
+    vec_push(a, &q.all, (Size){.value = value});
   }
-  prepare(w, all.data, 1, of.data); // what is wrong with it may be so with all
-  if (!goes_on(&all.data[0])) all.len = 1;
-  if (all.len > 1) prepare(w, all.data + 1, all.len - 1, of.data + 1);
-  for (int i = 1; i < all.len; i++)
-    if (!goes_on(&all.data[i])) all.len = i + 1;
-  legal = NEWN(a, TnSpace *, all.len + 1);
-  for (int i = 0; i < all.len; i++)
-    if (!all.data[i].status) legal[n++] = all.data[i].space;
-  int finalists = w->options->tune.finalists;
-  tn_share(a, legal, n, finalists ? finalists : TN_FINALISTS);
-  if (n) legal[0]->seconds += lap(w);
-  return all;
+  int n = q.all.len, finalists = w->options->tune.finalists, *status = NEWN(a, int, n);
+  TnSpace *space = NEWN(a, TnSpace, n);
+  for (int i = 0; i < n; i++) q.all.data[i].space = &space[i];
+  q.sharing = tn_sharing_new(a, n, finalists ? finalists : TN_FINALISTS);
+  tn_prepare(w->options, of.data, w->db, space, status); // what is wrong with it may be so with all
+  q.all.data[0].status = status[0];
+  space->seconds = lap(w);
+  need(&q, 0);
+  if (q.all.len == 1) return q;
+  w->later = tn_prepare_start(w->options, of.data + 1, n - 1, 1, w->db, space + 1, status + 1);
+  for (int i = 1; i < n; i++) q.all.data[i].status = status[i];
+  return q;
 }
 
 static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
-  Sizes all = prepare_all(w, sweep);
+  Queue q = open_queue(w, sweep);
   int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
-  for (int i = 0; i < all.len; i++) {
-    const Size *size = &all.data[i];
+  for (int i = 0; i < q.all.len; i++) {
+    if (i > 0) (void)lap(w);
+    need(&q, i + 1); // what is built for this one is to serve the next one
+    tn_sharing_decide(q.sharing);
+    const Size *size = &q.all.data[i], *next = i + 1 < q.all.len ? size + 1 : NULL;
+    size->space->seconds += lap(w);
     if (sweep->name && !w->options->json) printf("\n%s = %s\n", sweep->name, size->value);
-    int before = list->len, status = search_one(w, size, i + 1 < all.len ? size + 1 : NULL, list);
+    int before = list->len, status = search_one(w, size, next, list);
     bool goes_on = status == EXIT_WRONG_PROGRAM && list->len > before;
     if (goes_on) goes_on = !unknown_name(size->space);
     if (status && (!goes_on || !sweep->name)) return status;

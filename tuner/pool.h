@@ -37,6 +37,8 @@ typedef struct {
 
 // False with errno set.
 bool tn_child_start(const TnCommand *c, TnChild *out);
+// In a fork of this process: all descriptors from 3 on but these.
+void tn_close_others(const int *keep, int n);
 void tn_child_kill(const TnChild *c); // asks for the end of it and of all that it started
 // After `verdict` has become readable, or tn_child_kill: waits and closes everything.
 TnEnd tn_child_end(TnChild *c, int *code);

@@ -335,9 +335,11 @@ static void step(TnSearch *s) {
   double left = s->running ? s->deadline - clock_seconds() : 1;
   if (left < 1e-3 * ms) ms = left > 0 ? (int)(1e3 * left) + 1 : 0;
   if (!s->running && !s->waits && next_ready(s)) ms = 0;
-  if (!tn_pool_wait(s->w->pool, &f, 1, ms) && errno != EINTR) fatal("waiting for the compilers:");
+  bool heard;
+  if (!tn_workshop_wait(s->w, &f, &heard, ms) && errno != EINTR)
+    fatal("waiting for the compilers:");
   tn_take_builds(s);
-  hear(s, f.revents != 0);
+  hear(s, heard);
   check_deadline(s);
   tn_progress(s, false);
 }

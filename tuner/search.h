@@ -19,6 +19,7 @@ typedef struct {
   TnDb *db; // NULL: --no-cache
   TnPool *pool;
   TnSession session;
+  TnCompile *later; // the compiler, at work on sizes that come later; NULL: on none
   TnLock lock;
   const char *gpu, *arch; // "NVIDIA H200", "sm_90a"
   int sm, driver;
@@ -31,6 +32,8 @@ typedef struct {
 // Opens cache, pool and runner. An exit status, after a message where it is not 0.
 int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a);
 void tn_workshop_close(TnWorkshop *w);
+// tn_pool_wait, while what compiles later sizes is heard, too.
+bool tn_workshop_wait(TnWorkshop *w, const struct pollfd *session, bool *heard, int ms);
 // Starts the runner anew and greets it. False after a message.
 bool tn_workshop_restart(TnWorkshop *w);
 
@@ -47,9 +50,12 @@ typedef struct TnShared {
   bool unused;     // each size has its own build: it saves none, was none, or was not right
 } TnShared;
 
-// Finds them among the queued candidates of n spaces. `finalists`: how many of each space are built
-// once more as they will be written.
-void tn_share(Arena *a, TnSpace *const *spaces, int n, int finalists);
+// Finds them among the queued candidates of the sizes that are known, one after another: of `sizes`
+// in all. `finalists`: how many of each are built once more as they will be written.
+typedef struct TnSharing TnSharing;
+TnSharing *tn_sharing_new(Arena *a, int sizes, int finalists);
+void tn_sharing_add(TnSharing *t, TnSpace *s);
+void tn_sharing_decide(TnSharing *t); // what of those that were added have no build yet
 void tn_shared_text(const TnCandidate *c, Buf *out);   // c has a text and shares
 void tn_put_arguments(const TnCandidate *c, Buf *out); // "8,1024"
 
@@ -89,17 +95,17 @@ typedef enum { TN_SINGLE, TN_FINALISTS_BUILT, TN_ROUNDS } TnStage;
 typedef struct {
   TnWorkshop *w;
   TnSpace *space, *next; // next: that of the search after this one; NULL: none
-  TnItem *items; // in the order in which they are built: the model's
+  TnItem *items;         // in the order in which they are built: the model's
   int n, done;
   TnItem *running, *ahead; // ahead: the next, which the runner has loaded or is to have alone
   bool started;
   double deadline;
   double at, *clock; // since when time goes to whose account; NULL: tlc's own
   TnStage stage;
-  double best_us; // what the best takes at most; 0: none yet
-  bool waits;     // for the lock, and has said so
+  double best_us;  // what the best takes at most; 0: none yet
+  bool waits;      // for the lock, and has said so
   bool asked_next; // the runner was told to make what the next search needs
-  bool rival;     // it has waited: another tuner may have kept results
+  bool rival;      // it has waited: another tuner may have kept results
   double begin, last_line, shown_us;
   int drawn;           // lines of the table that is on the terminal
   const char *trouble; // ends the search: this machine lacks something
@@ -109,7 +115,7 @@ typedef struct {
 // Measures every queued candidate of the space; `next` is that of the search after this one, or
 // NULL. An exit status, after a message where it is not 0.
 int tn_search(TnWorkshop *w, TnSpace *s, TnSpace *next, TnFound *out);
-void tn_prepare_next(TnSearch *s); // has the runner make the next search's inputs, once
+void tn_prepare_next(TnSearch *s);         // has the runner make the next search's inputs, once
 bool tn_build_one(TnSearch *s, TnItem *i); // plans and queues; or decides it
 void tn_take_builds(TnSearch *s);
 int tn_by_median(const void *a, const void *b); // orders TnItem *

@@ -35,21 +35,27 @@ void tn_note_numbers(Arena *a, TnCandidate *c) {
 
 /* ------------------------------------------------------------------ groups */
 
-typedef VEC(TnCandidate *) Group; // one configuration at several sizes
+// One configuration at several sizes.
+typedef struct {
+  VEC(TnCandidate *) of;
+  VEC(int) size;    // theirs, counted
+  TnShared *shared; // NULL: not yet
+  int last;         // size
+} Group;
 
 // Numbers that are the same at all sizes stay; others are arguments, one where they go together.
 static void find_slots(Arena *a, const Group *g, TnShared *s) {
-  int n = g->data[0]->nnumbers;
+  int n = g->of.data[0]->nnumbers;
   s->slot = NEWN(a, int, n + 1);
   for (int i = 0; i < n; i++) {
     bool varies = false;
     s->slot[i] = -1;
-    for (int m = 1; m < g->len; m++)
-      varies |= g->data[m]->numbers[i].value != g->data[0]->numbers[i].value;
+    for (int m = 1; m < g->of.len; m++)
+      varies |= g->of.data[m]->numbers[i].value != g->of.data[0]->numbers[i].value;
     for (int k = 0; k < i && varies && s->slot[i] < 0; k++) {
       bool together = s->slot[k] >= 0;
-      for (int m = 0; m < g->len; m++)
-        together = together && g->data[m]->numbers[i].value == g->data[m]->numbers[k].value;
+      for (int m = 0; m < g->of.len; m++)
+        together = together && g->of.data[m]->numbers[i].value == g->of.data[m]->numbers[k].value;
       if (together) s->slot[i] = s->slot[k];
     }
     if (varies && s->slot[i] < 0) s->slot[i] = s->slots++;
@@ -70,17 +76,31 @@ static TnHash hash_of(const TnCandidate *c, const TnShared *s) {
   return tn_key_end(&k);
 }
 
-// False: there is nothing to share, or the texts are the same: nvcc's results are kept by them.
-static bool share(Arena *a, const Group *g) {
+static void use_shared(TnCandidate *c, TnShared *s) {
+  c->shared = s;
+  for (int k = 0; k < c->nnumbers; k++) c->rough |= s->slot[k] >= 0 && !c->numbers[k].exact;
+}
+
+// Nothing is to be shared by one, nor by texts that are the same: nvcc's results are kept by them.
+static void share(Arena *a, Group *g, bool worth) {
   TnShared *s = NEW(a, TnShared);
-  if (g->len < 2) return false;
+  if (g->of.len < 2) return;
   find_slots(a, g, s);
-  if (!s->slots) return false;
-  s->hash = hash_of(g->data[0], s);
-  for (int i = 0; i < g->len; i++) {
-    TnCandidate *c = g->data[i];
-    c->shared = s;
-    for (int k = 0; k < c->nnumbers; k++) c->rough |= s->slot[k] >= 0 && !c->numbers[k].exact;
+  if (!s->slots) return;
+  s->hash = hash_of(g->of.data[0], s);
+  s->unused = !worth;
+  g->shared = s;
+  for (int i = 0; i < g->of.len; i++) use_shared(g->of.data[i], s);
+}
+
+// Can it have the build that others share? It differs from them in arguments alone.
+static bool fits(const Group *g, const TnCandidate *c) {
+  const TnCandidate *other = g->of.data[0];
+  const TnShared *s = g->shared;
+  for (int i = 0; i < c->nnumbers; i++) {
+    if (s->slot[i] < 0 && c->numbers[i].value != other->numbers[i].value) return false;
+    for (int k = 0; k < i && s->slot[i] >= 0; k++)
+      if (s->slot[k] == s->slot[i] && c->numbers[k].value != c->numbers[i].value) return false;
   }
   return true;
 }
@@ -97,39 +117,62 @@ static const char *name_of(Arena *a, const TnCandidate *c) {
   return name;
 }
 
-// How many of them the final round has built once more.
-static int rebuilt(const TnSpace *s, int finalists) {
-  int shares = 0;
-  for (int k = 0; k < s->all.len; k++) shares += s->all.data[k].shared != NULL;
-  return shares < finalists ? shares : finalists;
+struct TnSharing {
+  Arena *arena;
+  Map *groups; // name -> the Group that further ones of this name may join
+  VEC(Group *) all;
+  int sizes, known, finalists; // known: of the sizes
+  bool worth;                  // builds are saved
+};
+
+TnSharing *tn_sharing_new(Arena *a, int sizes, int finalists) {
+  TnSharing *t = NEW(a, TnSharing);
+  *t = (TnSharing){.arena = a, .groups = map_new(a), .sizes = sizes, .finalists = finalists};
+  return t;
 }
 
-static Map *groups_of(Arena *a, TnSpace *const *spaces, int n) {
-  Map *groups = map_new(a);
-  for (int i = 0; i < n; i++) {
-    for (int k = 0; k < spaces[i]->all.len; k++) {
-      TnCandidate *c = &spaces[i]->all.data[k];
-      if (c->state != TN_QUEUED || !c->nnumbers) continue;
-      const char *name = name_of(a, c);
-      if (!map_has(groups, name)) map_set(groups, name, NEW(a, Group));
-      vec_push(a, (Group *)map_get(groups, name), c);
+void tn_sharing_add(TnSharing *t, TnSpace *s) {
+  for (int k = 0; k < s->all.len; k++) {
+    TnCandidate *c = &s->all.data[k];
+    if (c->state != TN_QUEUED || !c->nnumbers) continue;
+    const char *name = name_of(t->arena, c);
+    Group *g = map_get(t->groups, name);
+    if (!g || (g->shared && !fits(g, c))) {
+      g = NEW(t->arena, Group);
+      map_set(t->groups, name, g);
+      vec_push(t->arena, &t->all, g);
     }
+    vec_push(t->arena, &g->of, c);
+    vec_push(t->arena, &g->size, t->known);
+    g->last = t->known;
+    if (g->shared) use_shared(c, g->shared);
   }
-  return groups;
+  t->known++;
 }
 
-void tn_share(Arena *a, TnSpace *const *spaces, int n, int finalists) {
-  Map *groups = groups_of(a, spaces, n);
-  int saved = 0; // builds
-  for (int i = 0; i < map_len(groups); i++) {
-    const Group *g = map_value(groups, i);
-    if (share(a, g)) saved += g->len - 1;
+// Builds that are saved by all sizes, should those to come be as the last one that is known.
+static int saved(const TnSharing *t) {
+  int n = 0, last = 0, more = t->sizes - t->known;
+  int *shares = NEWN(t->arena, int, t->known + 1);
+  for (int i = 0; i < t->all.len; i++) {
+    const Group *g = t->all.data[i];
+    bool goes_on = g->last == t->known - 1;
+    if (!g->shared) continue;
+    n += g->of.len - 1 + (goes_on ? more : 0);
+    last += goes_on;
+    for (int k = 0; k < g->of.len; k++) shares[g->size.data[k]]++;
   }
-  for (int i = 0; i < n; i++) saved -= rebuilt(spaces[i], finalists);
-  for (int i = 0; i < map_len(groups); i++) {
-    const Group *g = map_value(groups, i);
-    if (g->data[0]->shared) g->data[0]->shared->unused = saved <= 0;
-  }
+  for (int k = 0; k < t->known; k++) n -= shares[k] < t->finalists ? shares[k] : t->finalists;
+  return n - more * (last < t->finalists ? last : t->finalists);
+}
+
+void tn_sharing_decide(TnSharing *t) {
+  for (int i = 0; i < t->all.len; i++)
+    if (!t->all.data[i]->shared) share(t->arena, t->all.data[i], t->worth);
+  if (t->worth || saved(t) <= 0) return;
+  t->worth = true; // and none has been built yet, so that none was found unfit
+  for (int i = 0; i < t->all.len; i++)
+    if (t->all.data[i]->shared) t->all.data[i]->shared->unused = false;
 }
 
 /* ------------------------------------------------------------------ builds */

@@ -27,8 +27,8 @@ struct TnTrials {
   TnInputs now;  // of the candidates that are tried
   Loaded base;   // the candidate whose call holds their tensors
   TnInputs next; // of those that come after them
-  Loaded ahead; // the library and program of a candidate that may be the next; no call yet
-  Loaded left;  // of one that was, to be unloaded while kernels run
+  Loaded ahead;  // the library and program of a candidate that may be the next; no call yet
+  Loaded left;   // of one that was, to be unloaded while kernels run
   Loaded kept[TN_MOST_KEPT];
   int nkept;
   TnSpent spent; // since it was last asked for
@@ -170,8 +170,8 @@ static bool take_ahead(TnTrials *t, const TnMessage *m, Loaded *c) {
   const char *lib = tn_wire_get(m, "lib");
   Arena *a = arena_new();
   TnCandidate candidate = candidate_of(a, m);
-  bool same = t->ahead.kernel && lib && !strcmp(lib, t->ahead.lib) &&
-              candidate.id == t->ahead.id && !strcmp(sizes_text(a, &candidate), t->ahead.sizes);
+  bool same = t->ahead.kernel && lib && !strcmp(lib, t->ahead.lib) && candidate.id == t->ahead.id &&
+              !strcmp(sizes_text(a, &candidate), t->ahead.sizes);
   arena_free(a);
   if (!same) return false;
   *c = t->ahead;

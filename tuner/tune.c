@@ -91,22 +91,37 @@ static int status_of(TnSpace *s) {
   return s->empty ? EXIT_WRONG_PROGRAM : EXIT_OK;
 }
 
-void tn_prepare(const Options *o, const TnBindings *sizes, int n, struct TnDb *db, TnSpace *s,
-                int *status) {
+static Progress compiling = {"compiling"};
+
+TnCompile *tn_prepare_start(const Options *o, const TnBindings *sizes, int n, int urgent,
+                            struct TnDb *db, TnSpace *s, int *status) {
   TnSpace **good = NEWN(o->arena, TnSpace *, n + 1);
-  Progress p = {"compiling"};
-  int m = 0;
-  memset(status, 0, (size_t)n * sizeof *status);
+  int m = 0, first = 0;
   for (int i = 0; i < n && !tn_interrupted; i++) {
     status[i] = open_space(o, sizes ? &sizes[i] : NULL, db, &s[i]);
-    if (!status[i]) good[m++] = &s[i];
+    s[i].part = -1;
+    if (status[i] || o->tune.roller) continue;
+    s[i].part = m;
+    good[m++] = &s[i];
+    first += i < urgent;
   }
-  if (m && !o->tune.roller && !tn_interrupted)
-    tn_compile_all(good, m, tn_pool_jobs(o->tune.jobs), show, &p);
+  if (!m || tn_interrupted) return NULL;
+  return tn_compile_start(good, m, first, tn_pool_jobs(o->tune.jobs), show, &compiling);
+}
+
+void tn_prepare_end(TnCompile *c, TnSpace *s, int *status) {
+  while (c && s->part >= 0 && !tn_interrupted && tn_compile_step(c, 1000) <= s->part) {}
+  if (tn_interrupted && !*status) *status = 128 + tn_interrupted;
+  else if (!*status) *status = status_of(s);
+}
+
+void tn_prepare(const Options *o, const TnBindings *size, struct TnDb *db, TnSpace *s,
+                int *status) {
+  TnCompile *c = tn_prepare_start(o, size, 1, 1, db, s, status);
+  tn_prepare_end(c, s, status);
+  tn_compile_end(c);
   if (tn_interrupted && tn_terminal()) fputs("\r\033[K", stderr);
-  if (tn_interrupted) (void)say_interrupted(&s[0]);
-  for (int i = 0; i < n; i++)
-    if (!status[i]) status[i] = tn_interrupted ? 128 + tn_interrupted : status_of(&s[i]);
+  if (tn_interrupted) (void)say_interrupted(s);
 }
 
 int tn_say_space(const TnSpace *s, int status) {
@@ -142,7 +157,7 @@ static int write_best(const Options *o, TnSpace *s, int best) {
 static int rank(const Options *o, struct TnDb *db) {
   TnSpace s;
   int status;
-  tn_prepare(o, NULL, 1, db, &s, &status);
+  tn_prepare(o, NULL, db, &s, &status);
   status = tn_say_space(&s, status);
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);

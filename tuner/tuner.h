@@ -136,6 +136,7 @@ typedef struct {
   const char *source;          // text of the program instead of the options' file; NULL: that
   bool quick;                  // candidates get an estimate from their tiles alone, and no text
   double seconds;              // that its preparation took
+  int part;                    // of tn_prepare_start's compilation; -1: none
   struct TnTwins *twins;       // while they are compiled; NULL: each goes all the way
 } TnSpace;
 
@@ -160,6 +161,17 @@ bool tn_compile(Arena *a, const TnSpace *s, TnCandidate *c, struct Job *j);
 // n > 0 spaces.
 void tn_compile_all(TnSpace *const *spaces, int n, int jobs,
                     void (*progress)(void *ctx, int done, int of), void *ctx);
+
+// The same while the caller does other things. The first `urgent` of the spaces are waited for, and
+// what progress hears of; the others come behind all other processes.
+typedef struct TnCompile TnCompile;
+TnCompile *tn_compile_start(TnSpace *const *spaces, int n, int urgent, int jobs,
+                            void (*progress)(void *ctx, int done, int of), void *ctx);
+struct pollfd;
+int tn_compile_polled(const TnCompile *p, struct pollfd *fds, int most); // descriptors to wait for
+// Takes what comes within the time. How many of the spaces, the first ones, are done.
+int tn_compile_step(TnCompile *p, int ms);
+void tn_compile_end(TnCompile *p); // kills what still runs; NULL is fine
 
 /* figures.c: what a GPU can do */
 

@@ -13,9 +13,10 @@
 
 #include "tuner/db.h"
 #include "tuner/internal.h"
+#include "tuner/pool.h"
 #include "tuner/search.h"
 
-enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120 };
+enum { MAX_WORKERS = 256, COMPILE_SECONDS = 120, PATIENT = 19 /* nice: nobody waits for it yet */ };
 
 // What a worker says of a candidate; its record, its inputs and its text follow.
 typedef struct {
@@ -41,17 +42,21 @@ typedef struct {
   bool *known;         // candidates that are not to be compiled: the database had them
   const char **inputs; // of twins
   Map *texts;          // hash -> candidate that has it
+  int done;
 } Part;
 
-typedef struct {
+struct TnCompile {
   Part *part;
   int parts, all; // all candidates
+  int urgent;     // parts that somebody waits for; the others have patience
+  int finished;   // parts, the first ones
   int *next;      // shared: the candidate that nobody has taken yet
   Worker worker[MAX_WORKERS];
-  int done;
+  int workers, jobs, done;
   void (*progress)(void *ctx, int done, int of);
   void *ctx;
-} Pool;
+};
+typedef struct TnCompile Pool;
 
 static Part *part_of(const Pool *p, int number) {
   int k = p->parts - 1;
@@ -92,11 +97,16 @@ static void tell(int fd, int number, const TnCandidate *c, const Job *j) {
 }
 
 NORETURN static void work(const Pool *p, int fd) {
+  bool patient = false;
   for (int i; (i = __atomic_fetch_add(p->next, 1, __ATOMIC_RELAXED)) < p->all;) {
     const Part *part = part_of(p, i);
     const TnSpace *s = part->space;
     Head h;
     if (part->known[i - part->first]) continue;
+    if (!patient && part - p->part >= p->urgent) {
+      patient = true;
+      (void)!nice(PATIENT);
+    }
     memset(&h, 0, sizeof h);
     h.started = true;
     h.number = i;
@@ -127,7 +137,7 @@ static bool start(Pool *p, Worker *w) {
     signal(SIGINT, SIG_DFL); // the tuner's handlers are not for this process
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
-    close(fds[0]);
+    tn_close_others(&fds[1], 1); // the runner's stdin, which is to end when the tuner closes it
     work(p, fds[1]);
   }
   close(fds[1]);
@@ -142,9 +152,11 @@ static void code_key(const TnCandidate *c, char out[65]) {
   tn_hash_text(&h, out);
 }
 
-static void finish(Pool *p) {
+static void finish(Pool *p, Part *part) {
   p->done++;
-  if (p->progress) p->progress(p->ctx, p->done, p->all);
+  part->done++;
+  if (p->progress && part - p->part < p->urgent)
+    p->progress(p->ctx, part->done, part->space->all.len);
 }
 
 // The candidate that the record is of; its text only where no other has it.
@@ -157,7 +169,7 @@ static void take(Pool *p, Worker *w, const Head *h, const char *data) {
   if (c->state == TN_DUPLICATE) {
     c->same_as = h->twin;
     part->inputs[c->id] = arena_str(a, data + h->record);
-    finish(p);
+    finish(p, part);
     return;
   }
   tn_compiled_put(part->kept, c, data + h->record);
@@ -168,7 +180,7 @@ static void take(Pool *p, Worker *w, const Head *h, const char *data) {
     c->text = arena_strn(a, data + h->record + h->inputs, h->text - 1);
     c->len = h->text - 1;
   }
-  finish(p);
+  finish(p, part);
 }
 
 static void read_records(Pool *p, Worker *w) {
@@ -199,7 +211,7 @@ static void ended(Pool *p, Worker *w, bool hung) {
   buf_free(&w->in);
   bool more = w->number >= 0;
   if (more) {
-    const Part *part = part_of(p, w->number);
+    Part *part = part_of(p, w->number);
     Arena *a = part->space->arena;
     TnCandidate *c = &part->space->all.data[w->number - part->first];
     c->state = TN_PRUNED;
@@ -208,15 +220,15 @@ static void ended(Pool *p, Worker *w, bool hung) {
                 : WIFSIGNALED(status)
                     ? arena_printf(a, "tlc ended by signal %d: a bug", WTERMSIG(status))
                     : arena_printf(a, "tlc ended with status %d: a bug", WEXITSTATUS(status));
-    finish(p);
+    finish(p, part);
   }
   w->pid = 0;
   if (more) (void)start(p, w);
 }
 
 // What is not compiled yet stays so.
-static void stop(Pool *p, int n) {
-  for (int i = 0; i < n; i++) {
+static void stop(Pool *p) {
+  for (int i = 0; i < p->workers; i++) {
     Worker *w = &p->worker[i];
     if (w->pid <= 0) continue;
     w->number = -1;
@@ -224,33 +236,40 @@ static void stop(Pool *p, int n) {
   }
 }
 
-static void serve(Pool *p, int n) {
-  for (;;) {
-    struct pollfd fds[MAX_WORKERS];
-    int live = 0, who[MAX_WORKERS];
-    for (int i = 0; i < n; i++) {
-      if (p->worker[i].pid <= 0) continue;
-      fds[live] = (struct pollfd){.fd = p->worker[i].fd, .events = POLLIN};
-      who[live++] = i;
-    }
-    if (!live) return;
-    if (tn_interrupted) {
-      stop(p, n);
-      return;
-    }
-    (void)poll(fds, (nfds_t)live, 1000);
-    for (int i = 0; i < live; i++) {
-      Worker *w = &p->worker[who[i]];
-      char chunk[65536];
-      bool late = w->number >= 0 && clock_seconds() - w->since > COMPILE_SECONDS;
-      if (!fds[i].revents && !late) continue;
-      ssize_t k = fds[i].revents ? read(w->fd, chunk, sizeof chunk) : 0;
-      if (k < 0 && errno == EINTR) continue;
-      if (k > 0) buf_add(&w->in, chunk, (size_t)k);
-      if (k > 0) read_records(p, w);
-      else ended(p, w, late);
-    }
+static void hear(Pool *p, Worker *w, bool readable) {
+  char chunk[65536];
+  bool late = w->number >= 0 && clock_seconds() - w->since > COMPILE_SECONDS;
+  if (!readable && !late) return;
+  ssize_t k = readable ? read(w->fd, chunk, sizeof chunk) : 0;
+  if (k < 0 && errno == EINTR) return;
+  if (k > 0) buf_add(&w->in, chunk, (size_t)k);
+  if (k > 0) read_records(p, w);
+  else ended(p, w, late);
+}
+
+// Those that are at work; who[i]: which.
+static int live(const Pool *p, struct pollfd *fds, int *who) {
+  int n = 0;
+  for (int i = 0; i < p->workers; i++) {
+    if (p->worker[i].pid <= 0) continue;
+    fds[n] = (struct pollfd){.fd = p->worker[i].fd, .events = POLLIN};
+    who[n++] = i;
   }
+  return n;
+}
+
+// What they say within the time. False: there are none.
+static bool serve(Pool *p, int ms) {
+  struct pollfd fds[MAX_WORKERS];
+  int who[MAX_WORKERS], n = live(p, fds, who);
+  if (!n) return false;
+  if (tn_interrupted) {
+    stop(p);
+    return false;
+  }
+  if (poll(fds, (nfds_t)n, ms) < 0) return true;
+  for (int i = 0; i < n; i++) hear(p, &p->worker[who[i]], fds[i].revents != 0);
+  return true;
 }
 
 // A twin is what the first of its kind has become, where that is code. Returns how many are to be
@@ -312,42 +331,105 @@ static Part part_new(TnSpace *s, int first) {
   if (!s->quick) s->twins = tn_twins_new(n);
   p.known = NEWN(s->arena, bool, n + 1);
   p.inputs = NEWN(s->arena, const char *, n + 1);
-  for (int i = 0; i < n; i++) p.known[i] = tn_compiled_get(p.kept, &s->all.data[i]);
+  for (int i = 0; i < n; i++) {
+    p.known[i] = tn_compiled_get(p.kept, &s->all.data[i]);
+    p.done += p.known[i];
+  }
   return p;
 }
 
-static void compile_left(Pool *p, int jobs) {
-  int left = p->all - p->done, n = jobs < 1 ? 1 : jobs;
+static void start_workers(Pool *p) {
+  int left = p->all - p->done, n = p->jobs < 1 ? 1 : p->jobs;
   if (n > MAX_WORKERS) n = MAX_WORKERS;
   if (n > left) n = left;
-  *p->next = 0;
+  p->workers = n;
   for (int i = 0; i < n; i++) {
     if (!start(p, &p->worker[i])) p->worker[i].pid = 0;
   }
-  serve(p, n);
+}
+
+static int *shared_counter(void) {
+  int *at = mmap(NULL, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) fatal("share memory with workers:");
+  return at;
+}
+
+// Those of a part whose twins came to nothing, by workers of their own.
+static void compile_rest(const Pool *p, Part *part) {
+  Part own = *part;
+  Pool rest = {.part = &own, .parts = 1, .all = part->space->all.len, .urgent = 1};
+  own.first = 0;
+  rest.jobs = p->jobs;
+  rest.done = own.done;
+  rest.next = shared_counter();
+  start_workers(&rest);
+  while (serve(&rest, 1000)) {}
+  munmap(rest.next, sizeof *rest.next);
+  part->done = own.done;
+}
+
+// Each candidate of the part has been over the compiler.
+static void finish_part(Pool *p, Part *part) {
+  TnSpace *s = part->space;
+  tn_twins_free(s->twins);
+  s->twins = NULL;
+  if (s->quick) return;
+  part->done -= resolve_twins(part);
+  if (part->done < s->all.len) compile_rest(p, part);
+  if (tn_interrupted) return;
+  if (part->done < s->all.len) fatal("start a process:");
+  mark_duplicates(part);
+}
+
+TnCompile *tn_compile_start(TnSpace *const *spaces, int n, int urgent, int jobs,
+                            void (*progress)(void *ctx, int done, int of), void *ctx) {
+  Arena *a = spaces[0]->arena;
+  Pool *p = NEW(a, Pool);
+  *p = (Pool){.parts = n, .urgent = urgent, .jobs = jobs, .progress = progress, .ctx = ctx};
+  p->part = NEWN(a, Part, n);
+  p->next = shared_counter();
+  for (int k = 0; k < n; k++) {
+    p->part[k] = part_new(spaces[k], p->all);
+    p->all += spaces[k]->all.len;
+    p->done += p->part[k].done;
+  }
+  start_workers(p);
+  return p;
+}
+
+int tn_compile_polled(const TnCompile *p, struct pollfd *fds, int most) {
+  struct pollfd all[MAX_WORKERS];
+  int who[MAX_WORKERS], n = live(p, all, who);
+  if (n > most) n = most;
+  memcpy(fds, all, (size_t)n * sizeof *fds);
+  return n;
+}
+
+int tn_compile_step(TnCompile *p, int ms) {
+  bool any = serve(p, ms);
+  while (!tn_interrupted && p->finished < p->parts) {
+    Part *part = &p->part[p->finished];
+    if (part->done < part->space->all.len) break;
+    finish_part(p, part);
+    p->finished++;
+  }
+  if (!any && !tn_interrupted && p->finished < p->parts) fatal("start a process:");
+  return p->finished;
+}
+
+void tn_compile_end(TnCompile *p) {
+  if (!p) return;
+  stop(p);
+  for (int k = p->finished; k < p->parts; k++) {
+    tn_twins_free(p->part[k].space->twins);
+    p->part[k].space->twins = NULL;
+  }
+  munmap(p->next, sizeof *p->next);
 }
 
 void tn_compile_all(TnSpace *const *spaces, int n, int jobs,
                     void (*progress)(void *ctx, int done, int of), void *ctx) {
-  Pool p = {.parts = n, .progress = progress, .ctx = ctx};
-  p.part = NEWN(spaces[0]->arena, Part, n);
-  p.next = mmap(NULL, sizeof *p.next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (p.next == MAP_FAILED) fatal("share memory with workers:");
-  for (int k = 0; k < n; k++) {
-    p.part[k] = part_new(spaces[k], p.all);
-    p.all += spaces[k]->all.len;
-    for (int i = 0; i < spaces[k]->all.len; i++) p.done += p.part[k].known[i];
-  }
-  compile_left(&p, jobs);
-  for (int k = 0; k < n; k++) {
-    tn_twins_free(spaces[k]->twins);
-    spaces[k]->twins = NULL;
-    if (!tn_interrupted && !spaces[k]->quick) p.done -= resolve_twins(&p.part[k]);
-  }
-  if (!tn_interrupted && p.done < p.all) compile_left(&p, jobs);
-  munmap(p.next, sizeof *p.next);
-  if (tn_interrupted) return;
-  if (p.done < p.all) fatal("start a process:");
-  for (int k = 0; k < n; k++)
-    if (!spaces[k]->quick) mark_duplicates(&p.part[k]);
+  TnCompile *p = tn_compile_start(spaces, n, n, jobs, progress, ctx);
+  while (!tn_interrupted && tn_compile_step(p, 1000) < n) {}
+  tn_compile_end(p);
 }

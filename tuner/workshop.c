@@ -11,7 +11,7 @@
 #include "tuner/internal.h"
 #include "tuner/search.h"
 
-enum { HELLO_S = 60, VERSION_S = 20 };
+enum { HELLO_S = 60, VERSION_S = 20, MOST_POLLED = 256 };
 
 volatile sig_atomic_t tn_interrupted;
 
@@ -114,7 +114,19 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   return EXIT_OK;
 }
 
+bool tn_workshop_wait(TnWorkshop *w, const struct pollfd *session, bool *heard, int ms) {
+  struct pollfd fds[1 + MOST_POLLED];
+  int n = 0, first = session != NULL;
+  if (session) fds[n++] = *session;
+  if (w->later) n += tn_compile_polled(w->later, fds + n, MOST_POLLED);
+  bool ok = tn_pool_wait(w->pool, fds, n, ms);
+  if (heard) *heard = first && fds[0].revents;
+  if (n > first) (void)tn_compile_step(w->later, 0);
+  return ok;
+}
+
 void tn_workshop_close(TnWorkshop *w) {
+  tn_compile_end(w->later);
   tn_session_stop(&w->session, !tn_interrupted, NULL);
   buf_free(&w->session.in);
   tn_pool_free(w->pool);

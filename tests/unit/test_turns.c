@@ -1,5 +1,5 @@
-// runtime/turns: rests and rounds, on GPUs that are made up: one that never throttles, one that
-// does after some load until it has rested, one that always does.
+// runtime/turns: rests and rounds, on GPUs that are made up: they throttle never, until rested, or
+// always.
 // SPDX-License-Identifier: MIT
 #include "runtime/runtime.h"
 #include "suite.h"
@@ -15,6 +15,7 @@ typedef struct {
   double load, most;      // seconds of load; beyond which it throttles
   double cools;           // seconds of load that a second of rest takes away
   double noise;           // of a launch, relative
+  double burst_s;
   int bursts, rests;
   double busy_s;
 } Gpu;
@@ -24,7 +25,7 @@ static RtStatus burst(void *ctx, int who, double *ms, double *busy_s, Buf *err) 
   bool throttles = g->load > g->most;
   double wave = sin(12.9898 * ++g->bursts); // between -1 and 1, the same each time
   *ms = (throttles ? g->hot : g->cool)[who] * (1 + g->noise * wave);
-  *busy_s = 4e-3;
+  *busy_s = g->burst_s;
   g->load += *busy_s;
   g->busy_s += *busy_s;
   return RT_OK;
@@ -44,6 +45,7 @@ static const bool stays[N] = {[4] = true}; // cuBLAS
 typedef struct {
   double us[N], rested_s;
   int rounds[N];
+  int slow; // samples of a GPU that throttled
 } Result;
 
 static Result play(Gpu *g, bool narrows) {
@@ -54,7 +56,11 @@ static Result play(Gpu *g, bool narrows) {
   RtTurns o = {N, ROUNDS, narrows, stays, burst, rest, g};
   RtTurnsResult out = {ms, r.rounds, 0};
   ck_assert(rt_turns_play(&o, &out, &err) == RT_OK);
-  for (int i = 0; i < N; i++) r.us[i] = rt_median(ms[i], r.rounds[i], &lo, &hi);
+  r.slow = 0;
+  for (int i = 0; i < N; i++) {
+    r.us[i] = rt_median(ms[i], r.rounds[i], &lo, &hi);
+    for (int k = 0; k < r.rounds[i]; k++) r.slow += ms[i][k] > 1.03 * gpu.cool[i];
+  }
   r.rested_s = out.rested_s;
   return r;
 }
@@ -69,7 +75,8 @@ START_TEST(no_rests_where_none_are_needed) {
 }
 END_TEST
 
-// Loads of 20 to 100 ms until it throttles; rests that take away as much, or four times as much.
+// Loads of 20 to 100 ms until it throttles; rests that take away as much, or four times as much. A
+// round is 20 ms of load.
 START_TEST(the_ranking_is_that_of_a_cool_gpu) {
   Gpu g = gpu;
   g.most = 0.02 * (1 + _i / 2);
@@ -78,8 +85,20 @@ START_TEST(the_ranking_is_that_of_a_cool_gpu) {
   Result r = play(&g, false);
   for (int i = 0; i < N; i++) ck_assert_msg(fabs(r.us[i] / gpu.cool[i] - 1) < 0.01, "%g", r.us[i]);
   ck_assert(r.us[1] < r.us[2] && r.us[2] < r.us[0]);
+  ck_assert_msg(r.slow <= ROUNDS, "%d", r.slow); // one a round may go unseen
   ck_assert_msg(r.rested_s < 2.5, "%g s", r.rested_s);
   for (int i = 0; i < N; i++) ck_assert_int_eq(r.rounds[i], ROUNDS);
+}
+END_TEST
+
+START_TEST(long_bursts_have_rests_between_them) { // a round is 60 ms of load, 30 ms throttle
+  Gpu g = gpu;
+  g.burst_s = 12e-3;
+  g.most = 0.03;
+  g.cools = 1;
+  Result r = play(&g, false);
+  ck_assert_msg(r.slow <= ROUNDS, "%d", r.slow);
+  for (int i = 0; i < N; i++) ck_assert_msg(fabs(r.us[i] / gpu.cool[i] - 1) < 0.01, "%g", r.us[i]);
 }
 END_TEST
 
@@ -124,6 +143,7 @@ int main(void) {
   TCase *t = tcase_create("turns");
   tcase_add_test(t, no_rests_where_none_are_needed);
   tcase_add_loop_test(t, the_ranking_is_that_of_a_cool_gpu, 0, 10);
+  tcase_add_test(t, long_bursts_have_rests_between_them);
   tcase_add_test(t, an_end_where_rests_do_not_help);
   tcase_add_test(t, who_is_behind_sits_out);
   tcase_add_test(t, each_is_first_once);
