@@ -69,6 +69,11 @@ const Target *target_find(const char *name) {
 
 const Target *target_at(int i) { return i >= 0 && i < (int)LEN(targets) ? &targets[i] : NULL; }
 
+int target_thread_regs(const Target *t, int threads) {
+  int most = t->regs_per_sm / threads / 8 * 8;
+  return most < t->max_regs_per_thread ? most : t->max_regs_per_thread;
+}
+
 typedef struct {
   const Target *target;
   const Stmt *lacks;

@@ -40,26 +40,25 @@ static void add(void *ctx, Stmt *s) {
 
 static void check_loop(void *ctx, Stmt *s) {
   Check *k = ctx;
-  const Target *t = k->c->target;
+  int limit = target_thread_regs(k->c->target, k->kernel->threads);
   if (s->kind != ST_FOR || s->u.loop.loop == LOOP_PARALLEL) return;
   Sum x = {.k = k, .loop = s, .names = ""};
   st_walk(s->u.loop.body, add, &x);
-  bool one = x.all.len < 2 || x.most > t->max_regs_per_thread; // that is said of the fragment
-  for (int i = 0; i < x.all.len; i++)
-    one = one || registers(k, x.all.data[i]) > t->max_regs_per_thread;
-  if (one || x.kept + x.most <= t->max_regs_per_thread) return;
+  bool one = x.all.len < 2 || x.most >= limit; // that is said of the fragment
+  for (int i = 0; i < x.all.len; i++) one = one || registers(k, x.all.data[i]) >= limit;
+  if (one || x.kept + x.most < limit) return;
   diag_report(k->c->diags, DIAG_ACCUMULATORS, s->span, x.names, (long long)(x.kept + x.most),
-              t->name, t->max_regs_per_thread);
+              k->c->target->name, limit);
 }
 
 void check_registers(Check *k) {
-  const Target *t = k->c->target;
+  int limit = target_thread_regs(k->c->target, k->kernel->threads);
   if (diag_errors(k->c->diags)) return;
   for (int i = 0; i < k->kernel->buffers.len; i++) {
     const Buffer *b = k->kernel->buffers.data[i];
-    if (b->scope != SC_FRAGMENT || registers(k, b) <= t->max_regs_per_thread) continue;
-    diag_report(k->c->diags, DIAG_REGISTERS, b->span, b->name, (long long)registers(k, b), t->name,
-                t->max_regs_per_thread);
+    if (b->scope != SC_FRAGMENT || registers(k, b) < limit) continue;
+    diag_report(k->c->diags, DIAG_REGISTERS, b->span, b->name, (long long)registers(k, b),
+                k->c->target->name, limit);
     note_buffer(k->c, k->program, b);
   }
   st_walk(k->kernel->body, check_loop, k);

@@ -15,6 +15,7 @@ typedef struct {
   Uniform *uniform;
   VEC(const Var *) opaque; // lets that only the consumers can evaluate
   int loops;               // with channels
+  bool starved;            // a producer would leave a product too few registers
   const Stmt *once;        // the loop that stands for the kernel's body, while that is looked at
 } Roles;
 
@@ -428,6 +429,23 @@ static int plan_teams(Roles *r) {
   return fill_depths(r, TEAMS) ? TEAMS : 1;
 }
 
+// Does a product by wgmma have registers enough only where no producer has some too? ptxas
+// serialises those that have not.
+static void find_starved(void *ctx, Stmt *s) {
+  Roles *r = ctx;
+  const Target *t = r->c->target;
+  if (s->kind != ST_OP || s->u.op.op != OP_GEMM || !plan_gemm(r->c->plan, s)->wgmma) return;
+  const PlanGemm *g = plan_gemm(r->c->plan, s);
+  int threads = r->kernel->threads, alone = target_thread_regs(t, threads);
+  int needs = g->sums + g->held + PLAN_OTHER_REGS, beside = plan_consumer_regs(t, threads);
+  if (r->starved || needs > alone || needs <= beside) return;
+  diag_remark(
+      r->c->diags, s->span, "roles",
+      "no producer: this takes about %d registers of a thread, which has %d, and %d beside one",
+      needs, alone, beside);
+  r->starved = true;
+}
+
 static void find_overlap(void *ctx, Stmt *s) {
   Roles *r = ctx;
   PlanLoop *plan = plan_loop(r->c->plan, s);
@@ -452,6 +470,8 @@ void plan_roles(PassCtx *c, Facts *f, Program *p, Kernel *k) {
                 op_info(own->u.op.op)->name);
     return;
   }
+  if (!pass_flag(c, k, "warp-specialize", 0)) st_walk(k->body, find_starved, &r);
+  if (r.starved) return;
   find_loops(&r, k->body, NULL);
   if (!r.loops) return;
   plan_slabs(c, k);

@@ -109,6 +109,16 @@ case_protocol() { # of channels, explained once a file that has some
   "$TLC" --arch=sm_90a -fno-warp-specialize samples/gemm.tl -o "$D/x.cu" || fail emit
   same "$(told)" 0
 }
+case_starved() { # a product that has registers enough only without a producer gets none, unless it is forced
+  starved() {
+    "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl ${2-} \
+      -p M=256,N=256,K=256,af=1,threads=512,bm=128,bn=256,bk="$1" -o "$D/x.cu" 2>&1 |
+      grep -oE 'no producer: .*|: a channel of'
+  }
+  same "$(starved 64)" "$(printf '%s\n' ': a channel of' ': a channel of')"
+  same "$(starved 128)" "no producer: this takes about 126 registers of a thread, which has 128, and 112 beside one"
+  same "$(starved 128 -fwarp-specialize)" "$(printf '%s\n' ': a channel of' ': a channel of')"
+}
 case_copies_in_flight() { # wgmma waits for the step's own copies by cp.async, not for those of later steps
   "$TLC" --arch=sm_90a -fno-warp-specialize -p num_stages=4 samples/gemm.tl -o "$D/x.cu" || fail emit
   same "$(grep -o 'tlc_cp_async_wait<[0-9]*>();' "$D/x.cu" | sort | uniq -c | tr -s ' ')" \
