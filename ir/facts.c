@@ -5,7 +5,7 @@
 Facts *facts_new(Arena *a, const Program *p, const Kernel *k) {
   Facts *f = NEW(a, Facts);
   f->arena = a;
-  f->version = 1;
+  f->version = f->versions = 1;
   for (int i = 0; p && i < p->facts.len; i++) {
     if (!p->facts.data[i].on_device) facts_push_cond(f, p->facts.data[i].cond);
   }
@@ -32,6 +32,7 @@ void facts_pop(Facts *f, int mark) {
   while (f->stack.len > mark) {
     const FactEntry *e = &f->stack.data[--f->stack.len];
     f->state = e->state;
+    f->version = e->version;
     if (e->kind != FACT_RANGE) {
       for (int i = 0; e->aff && i < e->aff->n; i++) {
         Atom *term = atom_at(f, e->aff->t[i].atom);
@@ -44,11 +45,11 @@ void facts_pop(Facts *f, int mark) {
     a->vhi = e->hi;
     a->let = e->aff;
   }
-  f->version++;
 }
 
 void facts_put(Facts *f, FactEntry e) {
   e.state = f->state;
+  e.version = f->version;
   for (int i = 0; e.kind != FACT_RANGE && e.aff && i < e.aff->n; i++) {
     Mention *m = NEW(f->arena, Mention);
     Atom *term = atom_at(f, e.aff->t[i].atom);
@@ -56,7 +57,7 @@ void facts_put(Facts *f, FactEntry e) {
     term->facts = m;
   }
   vec_push(f->arena, &f->stack, e);
-  f->version++;
+  f->version = ++f->versions;
 }
 
 // Gives a variable a new range and value; the old ones come back when popped.

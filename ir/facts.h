@@ -94,6 +94,7 @@ typedef struct {
   Aff *aff; // RANGE: the saved let
   Expr *expr, *raw;
   int state; // of Facts, before the push
+  uint32_t version;
 } FactEntry;
 
 // A call of facts_push_*.
@@ -114,7 +115,8 @@ struct Facts {
   VEC(FactEntry) stack;
   VEC(Atom *) atoms;
   int bucket[BUCKETS]; // atom number + 1
-  uint32_t version;    // changes with every push and pop
+  uint32_t version;    // another one with every push; a pop brings back the one before
+  uint32_t versions;   // the last one given
   int state, states;   // a number for the stack's entries, -1: none; the last one given
   Recall *recall[RECALL_BUCKETS];
   int steps;        // what is left of the search budget
