@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CACHE_LIMIT ((int64_t)1 << 30)
+#define DRAFT_S 3600 // a younger one is somebody's who is at work on it
 
 static bool make_folders(char *path) {
   for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
@@ -119,16 +121,31 @@ static int oldest_first(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static bool in_use(const Entry *e) {
+  const char *name = strrchr(e->path, '/');
+  return !strncmp(name, "/draft-", 7) && time(NULL) - e->used < DRAFT_S;
+}
+
 // Drafts go through the same rule: one left behind by a killed process ages and is removed.
 static void trim(const char *root) {
   Entries all = {.a = arena_new()};
   each_in(root, add_entry, &all);
   if (all.list.len) qsort(all.list.data, (size_t)all.list.len, sizeof(Entry), oldest_first);
   for (int i = 0; i < all.list.len - 1 && all.total > CACHE_LIMIT; i++) {
+    if (in_use(&all.list.data[i])) continue;
     cache_discard(all.list.data[i].path);
     all.total -= all.list.data[i].bytes;
   }
   arena_free(all.a);
+}
+
+// A look at all entries takes longer the more there are: not after each that is added.
+static void trim_at_times(const char *root, const char *added) {
+  static int64_t since = CACHE_LIMIT; // bytes since the last look: a process begins with one
+  each_in(added, add_bytes, &since);
+  if (since < CACHE_LIMIT / 16) return;
+  since = 0;
+  trim(root);
 }
 
 bool cache_publish(const char *root, const char *draft, CacheKey key, Buf *err) {
@@ -140,7 +157,7 @@ bool cache_publish(const char *root, const char *draft, CacheKey key, Buf *err) 
     ok = true;
   }
   if (!ok) buf_printf(err, "cannot rename %s to %s: %s", draft, entry, strerror(errno));
+  if (ok) trim_at_times(root, entry);
   arena_free(a);
-  if (ok) trim(root);
   return ok;
 }

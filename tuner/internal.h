@@ -146,6 +146,7 @@ void tn_prepare(const struct Options *o, const TnBindings *size, struct TnDb *db
 TnCompile *tn_prepare_start(const struct Options *o, const TnBindings *sizes, int n, int urgent,
                             struct TnDb *db, TnSpace *s, int *status);
 void tn_prepare_end(TnCompile *c, TnSpace *s, int *status);
+int tn_say_interrupted(const TnSpace *s); // the exit status of it
 // What is said of a space that is prepared, and of one where nothing is left. Returns its status.
 int tn_say_space(const TnSpace *s, int status);
 

@@ -55,6 +55,7 @@ static int search_one(TnWorkshop *w, const Size *size, const Size *next, TnResul
   TnSpace *s = size->space;
   TnResult r = {.space = s, .swept = size->value, .gpu = w->gpu, .found = {.best = -1}};
   int status = tn_say_space(s, size->status);
+  if (status && tn_interrupted) return tn_say_interrupted(s);
   if (!status) status = tn_search(w, s, next && !next->status ? next->space : NULL, &r.found);
   if (status == EXIT_WRONG_PROGRAM && s->all.len) vec_push(w->arena, list, r); // a row of the sweep
   if (status) return status;
@@ -102,7 +103,7 @@ static bool goes_on(const Size *size) {
 static void need(Queue *q, int k) {
   for (; q->ready <= k && q->ready < q->all.len; q->ready++) {
     Size *size = &q->all.data[q->ready];
-    if (q->ready > 0) tn_prepare_end(q->w->later, size->space, &size->status);
+    tn_prepare_end(q->w->later, size->space, &size->status);
     if (!goes_on(size)) q->all.len = q->ready + 1;
     if (!size->status) tn_sharing_add(q->sharing, size->space);
   }
@@ -124,13 +125,8 @@ static Queue open_queue(TnWorkshop *w, const Sweep *sweep) {
   TnSpace *space = NEWN(a, TnSpace, n);
   for (int i = 0; i < n; i++) q.all.data[i].space = &space[i];
   q.sharing = tn_sharing_new(a, n, finalists ? finalists : TN_FINALISTS);
-  tn_prepare(w->options, of.data, w->db, space, status); // what is wrong with it may be so with all
-  q.all.data[0].status = status[0];
-  space->seconds = lap(w);
-  need(&q, 0);
-  if (q.all.len == 1) return q;
-  w->later = tn_prepare_start(w->options, of.data + 1, n - 1, 1, w->db, space + 1, status + 1);
-  for (int i = 1; i < n; i++) q.all.data[i].status = status[i];
+  w->later = tn_prepare_start(w->options, of.data, n, 2, w->db, space, status);
+  for (int i = 0; i < n; i++) q.all.data[i].status = status[i];
   return q;
 }
 
@@ -138,7 +134,7 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
   Queue q = open_queue(w, sweep);
   int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
   for (int i = 0; i < q.all.len; i++) {
-    if (i > 0) (void)lap(w);
+    if (i > 0) (void)lap(w); // else since tlc began
     need(&q, i + 1); // what is built for this one is to serve the next one
     tn_sharing_decide(q.sharing);
     const Size *size = &q.all.data[i], *next = i + 1 < q.all.len ? size + 1 : NULL;

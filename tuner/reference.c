@@ -12,7 +12,7 @@
 
 #include "tuner/pool.h"
 
-enum { MOST_SAMPLES = 1 << 20, MOST_WORKERS = 64 }; // of one output; processes of the oracle
+enum { MOST_SAMPLES = 1 << 18, MOST_WORKERS = 64 }; // of one output; processes of the oracle
 
 /* ------------------------------------------------------------------ several processes */
 

@@ -409,13 +409,18 @@ static void send_prepare(TnSearch *s, TnCandidate *c, bool ahead) {
   buf_free(&b);
 }
 
+// Of two candidates, the one whose reference takes less: the oracle is at work on whole blocks.
+static TnCandidate *smaller(TnCandidate *a, TnCandidate *b) {
+  int64_t x = a ? (int64_t)a->tile[0] * a->tile[1] : 0, y = (int64_t)b->tile[0] * b->tile[1];
+  return !a || (y > 0 && y < x) ? b : a;
+}
+
 // Inputs and reference are made while the first library is.
 static void prepare_first(TnSearch *s) {
-  for (int k = 0; k < s->n; k++) {
-    if (s->items[k].phase != TN_WAITING) continue;
-    if (s->w->session.alive) send_prepare(s, s->items[k].c, false);
-    return;
-  }
+  TnCandidate *c = NULL;
+  for (int k = 0; k < s->n; k++)
+    if (s->items[k].phase == TN_WAITING) c = smaller(c, s->items[k].c);
+  if (c && s->w->session.alive) send_prepare(s, c, false);
 }
 
 void tn_prepare_next(TnSearch *s) {
@@ -424,11 +429,13 @@ void tn_prepare_next(TnSearch *s) {
   TnSearch next = {.w = s->w, .space = s->next};
   int *order = NEWN(s->space->arena, int, s->next->all.len + 1);
   Buf known = {0};
-  if (!tn_rank(s->next, order)) return;
-  TnCandidate *c = &s->next->all.data[order[0]];
+  int n = tn_rank(s->next, order);
+  if (!n) return;
+  TnCandidate *c = &s->next->all.data[order[0]], *least = NULL;
   TnHash own = tn_item_key(&next, c, NULL), shared = tn_item_key(&next, c, c->shared);
   bool resumes = tn_db_get(s->w->db, &own, &known) || tn_db_get(s->w->db, &shared, &known);
-  if (!resumes) send_prepare(&next, c, true);
+  for (int k = 0; k < n; k++) least = smaller(least, &s->next->all.data[order[k]]);
+  if (!resumes) send_prepare(&next, least, true);
   buf_free(&known);
 }
 

@@ -59,7 +59,8 @@ static void say_hints(const TnSpace *s) {
   for (int i = 0; i < s->all.len; i++) say_hint(&s->all.data[i], i + 1);
 }
 
-static int say_interrupted(const TnSpace *s) {
+int tn_say_interrupted(const TnSpace *s) {
+  if (tn_terminal()) fputs("\r\033[K", stderr); // what progress has left there
   fprintf(stderr, "tlc: interrupted%s\n",
           tn_db_works(s->db) ? ": the same command goes on from there" : "");
   return 128 + tn_interrupted;
@@ -100,6 +101,7 @@ TnCompile *tn_prepare_start(const Options *o, const TnBindings *sizes, int n, in
   for (int i = 0; i < n && !tn_interrupted; i++) {
     status[i] = open_space(o, sizes ? &sizes[i] : NULL, db, &s[i]);
     s[i].part = -1;
+    if (status[0]) break; // what is wrong with it may be so with all
     if (status[i] || o->tune.roller) continue;
     s[i].part = m;
     good[m++] = &s[i];
@@ -120,8 +122,7 @@ void tn_prepare(const Options *o, const TnBindings *size, struct TnDb *db, TnSpa
   TnCompile *c = tn_prepare_start(o, size, 1, 1, db, s, status);
   tn_prepare_end(c, s, status);
   tn_compile_end(c);
-  if (tn_interrupted && tn_terminal()) fputs("\r\033[K", stderr);
-  if (tn_interrupted) (void)say_interrupted(s);
+  if (tn_interrupted) (void)tn_say_interrupted(s);
 }
 
 int tn_say_space(const TnSpace *s, int status) {
@@ -163,7 +164,7 @@ static int rank(const Options *o, struct TnDb *db) {
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
   ask_assembler(&s, order, top);
-  if (tn_interrupted) return say_interrupted(&s);
+  if (tn_interrupted) return tn_say_interrupted(&s);
   n = tn_rank(&s, order);
   if (!n) return nothing_left(&s);
   if (o->json) {
