@@ -46,7 +46,7 @@ static bool same_bytes(const char *path, const char *data, size_t len) {
 
 int file_write(const char *path, const char *data, size_t len) {
   struct stat st;
-  bool regular = stat(path, &st) != 0 || S_ISREG(st.st_mode);
+  bool there = stat(path, &st) == 0, regular = !there || S_ISREG(st.st_mode);
   if (regular && same_bytes(path, data, len)) return 0;
   Buf temp = {0};
   char *real = regular ? realpath(path, NULL) : NULL; // a link stays one
@@ -54,6 +54,7 @@ int file_write(const char *path, const char *data, size_t len) {
   buf_printf(&temp, "%s%s", path, regular ? ".tmp" : "");
   if (regular) buf_printf(&temp, "%ld", (long)getpid());
   FILE *f = fopen(temp.data, "wb");
+  if (f && regular && there) (void)fchmod(fileno(f), st.st_mode & 07777); // as it was
   bool ok = f && fwrite(data, 1, len, f) == len;
   if (f) ok = fclose(f) == 0 && ok;
   if (ok && regular) ok = rename(temp.data, path) == 0;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define IN(mode) (1u << (mode))
 
@@ -92,6 +93,36 @@ static void check_pair(const char *const *given, int n, const char *a, const cha
   if (has[0] && has[1]) opt_usage("%s and %s exclude each other", a, b);
 }
 
+typedef struct {
+  const char *option, *path; // path NULL: it is not given
+  bool read;                 // else written
+} NamedFile;
+
+// By whatever names; a device takes more than one text.
+static bool is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  bool has_a = stat(a, &x) == 0, has_b = stat(b, &y) == 0;
+  if (!has_a || !has_b) return !has_a && !has_b && !strcmp(a, b);
+  return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+// What is written would be lost, or what is read.
+static void check_files(const Options *o) {
+  const NamedFile list[] = {{"the program", o->input, true},
+                            {"--tuned", o->tune.tuned, true},
+                            {"--configs", o->tune.configs, true},
+                            {"-o", o->output, false},
+                            {"--header", o->header, false},
+                            {"--manifest", o->manifest, false},
+                            {"-MF", o->dep_file, false},
+                            {"--save", o->tune.save, false},
+                            {"--report", o->tune.report, false}};
+  for (size_t i = 0; i < LEN(list); i++)
+    for (size_t k = 0; k < i && list[i].path && !list[i].read; k++)
+      if (list[k].path && strcmp(list[i].path, "-") && is_same_file(list[i].path, list[k].path))
+        opt_usage("%s and %s are one file: %s", list[k].option, list[i].option, list[i].path);
+}
+
 void opt_check(const Options *o, const char *const *given, int n) {
   static const char *const pairs[][2] = {
       {"--space", "--configs"},        {"--space", "--roller"}, {"--configs", "--roller"},
@@ -109,6 +140,7 @@ void opt_check(const Options *o, const char *const *given, int n) {
   const char *open = o->tune.tuned ? "--tuned" : o->mode == MODE_TUNE ? "--tune" : "--list-configs";
   if (is_ir && (o->tune.tuned || o->mode == MODE_TUNE || o->mode == MODE_CONFIGS))
     opt_usage("%s %s: printed IR has no open parameters; name the program", open, o->input);
+  check_files(o);
   if (o->tune.strict && !o->tune.tuned) opt_usage("--strict is of --tuned FILE");
   if (o->mode == MODE_TUNE && o->output && !strcmp(o->output, "-"))
     opt_usage("-o -: the ranking is on stdout: name a file");

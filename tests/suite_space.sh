@@ -265,6 +265,18 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
   wrong "--space-flags: a value of '2:' is empty" "${axis[@]}" --space-flags stages=2:
   wrong "--space-flags: a value of '' is empty" "${axis[@]}" --space-flags stages=
   wrong 'persistent=7: a switch is 0 or 1' "${axis[@]}" --space-flags persistent=7
+  for o in --save --report; do
+    wrong "tlc: $o -: stdout is for the ranking: name a file" "${axis[@]}" $o -
+    wrong "tlc: $o : a file needs a name" "${axis[@]}" $o ''
+    cp samples/gemm_nt.tl "$D/p.tl"
+    "$TLC" "$D/p.tl" "${axis[@]}" $o "$D/../${D##*/}/p.tl" > "$D/out" 2> "$D/err"; same $? 2
+    has "$D/err" "tlc: the program and $o are one file: "
+    cmp -s samples/gemm_nt.tl "$D/p.tl" || fail "$o: the program is gone"
+  done
+  wrong 'tlc: --save /dev/null: it is read, too: name a regular file' "${axis[@]}" --save /dev/null
+  wrong "tlc: --save and --report are one file: $D/x" "${axis[@]}" --save "$D/x" --report "$D/x"
+  wrong "tlc: -o and --save are one file: $D/x" "${axis[@]}" --save "$D/x" -o "$D/x"
+  wrong "tlc: -o and --header are one file: $D/x" -o "$D/x" --header "$D/x"
   for o in --save --report -o; do
     STATUS=3 wrong "tlc: $o /no/such: No such file" "${axis[@]}" $o /no/such
     STATUS=3 wrong "tlc: $o $D: Is a directory" "${axis[@]}" $o "$D"

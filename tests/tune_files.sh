@@ -47,6 +47,8 @@ case_save() { # entries of other sizes and kernels stay, those of the same are r
   [ -L "$D/g.json" ] && times "$D/at/g.json" '"kernel"' 3 || fail "the link is no more"
   sed -n '/"kernel"/s/.*"K": //p' "$D/g.json" | head -1 | grep -q '^512' || fail "not in order"
   python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$D/g.json" || fail "no JSON"
+  chmod 640 "$D/at/g.json"
+  tune --save "$D/g.json" -p K=8192; same "$(stat -c %a "$D/at/g.json")" 640
   echo '{"x": 1}' > "$D/other.json"; tune --save "$D/other.json"; same $? 2
   same "$(cat "$D/other.json")" '{"x": 1}'
   tune --save "$D/no/such/g.json"; same $? 3

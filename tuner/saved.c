@@ -135,6 +135,20 @@ static const char *folder_of(Arena *a, const char *path) {
   return slash ? arena_printf(a, "%.*s/", (int)(slash - path), path) : ".";
 }
 
+// --save and --report: a file of its own, which is renamed into place.
+static void check_name(const char *option, const char *path) {
+  struct stat st;
+  const char *why = NULL;
+  if (!*path) why = "a file needs a name";
+  else if (!strcmp(path, "-")) why = "stdout is for the ranking: name a file";
+  else if (!strcmp(option, "--save") && !stat(path, &st) && !S_ISREG(st.st_mode) &&
+           !S_ISDIR(st.st_mode))
+    why = "it is read, too: name a regular file";
+  if (!why) return;
+  fprintf(stderr, "tlc: %s %s: %s\n", option, path, why);
+  exit(EXIT_USAGE);
+}
+
 // Ends the run where the file will not be written.
 static void check_writable(Arena *a, const char *option, const char *path) {
   struct stat st;
@@ -147,6 +161,8 @@ static void check_writable(Arena *a, const char *option, const char *path) {
 }
 
 void tn_check_outputs(const Options *o) {
+  if (o->tune.save) check_name("--save", o->tune.save);
+  if (o->tune.report) check_name("--report", o->tune.report);
   if (o->tune.save) check_writable(o->arena, "--save", o->tune.save);
   if (o->tune.save) (void)read_entries(o->arena, o->tune.save);
   if (o->tune.report) check_writable(o->arena, "--report", o->tune.report);
