@@ -255,6 +255,22 @@ case_interrupted() { # Ctrl-C: what is known is kept, nothing is left behind
   known=$(sed -n 's/.*interrupted: \([0-9]*\) of.*/\1/p' "$D/err")
   tune; has "$D/out" "$((8 - known)) tried now, $known from the cache"
 }
+case_interrupted_early() { # while nothing is built yet, and before there is a GPU
+  stopped() { # a signal and its status; when: a file that grows
+    : > "$3"
+    "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p "$SIZES" "${space[@]}" -j 2 > "$D/out" 2> "$D/err" &
+    pid=$!
+    for _ in $(seq 200); do [ -s "$3" ] && break; sleep 0.05; done
+    sleep 0.2
+    kill "-$1" $pid; wait $pid; same $? "$2"
+    no_orphans
+  }
+  FAKE_NVCC=hang stopped TERM 143 "$D/pids"
+  has "$D/err" 'interrupted: 0 of 8 candidates are known'
+  same "$(find "$XDG_CACHE_HOME/tlc" -name 'draft-*')" ''
+  FAKE_GPU=deaf stopped HUP 129 "$D/log"
+  has "$D/err" '^tlc: interrupted$'
+}
 case_kills() { # 100 kills at any moment lose no finished result, and leave no process behind
   export FAKE_SLEEP=0.02
   sizes=0

@@ -456,9 +456,9 @@ int tn_search(TnWorkshop *w, TnSpace *space, TnSpace *next, TnFound *out) {
   double searched = clock_seconds();
   if (!s.trouble && !tn_interrupted) tn_final(&s);
   out->final_s = clock_seconds() - searched;
+  tn_account(&s);
   if (tn_interrupted || s.trouble) drop_builds(&s);
   out->interrupted = tn_interrupted != 0;
-  tn_account(&s);
   out->seconds = clock_seconds() - s.begin + out->prepare_s;
   if (tn_interrupted) {
     fprintf(stderr, "tlc: interrupted: %d of %d candidates are known%s\n", s.done, s.n,

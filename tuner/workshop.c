@@ -107,7 +107,10 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   w->nvcc = nvcc_version(a, nvcc); // while the runner opens the GPU
   w->inputs = NEWN(a, const char *, o->in.len + 1);
   for (int i = 0; i < o->in.len; i++) w->inputs[i] = tn_hash_file(a, o->in.data[i].value);
-  if (!hear_greeting(w)) return EXIT_MACHINE;
+  bool heard = hear_greeting(w);
+  if (tn_interrupted) fputs("tlc: interrupted\n", stderr);
+  if (tn_interrupted) return 128 + tn_interrupted;
+  if (!heard) return EXIT_MACHINE;
   if (!o->tune.no_cache) w->db = tn_db_open(&(TnDbOptions){.limit = o->tune.cache_limit});
   w->pool = tn_pool_new(&(TnPoolOptions){.jobs = o->tune.jobs});
   tn_lock_open(&w->lock, a);
