@@ -16,7 +16,8 @@ typedef struct {
   uint32_t guard;  // bit d: dimension d of the global region may leave the tensor
   const char *why; // why not async, for remarks; NULL when async
   bool store;      // from a shared tile to a tensor by TMA; of an atomic_tile, too
-  int slabs;       // of a fragment to a tile that the next copy stores: parts by column; 0: whole
+  int slabs;       // of a fragment to a tile that the next copy stores: parts; 0: whole
+  int slab_dim;    // they divide the tile's columns (1) or rows (0)
   int parts;       // blocks of a cluster that each load a part of the tile for all; 0: its own
   int channel;     // the producer's, by TMA: PlanLoop.channel[channel - 1]; 0: the block's own
 } PlanCopy;

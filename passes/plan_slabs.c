@@ -1,9 +1,10 @@
-// Tiles that only take a fragment on its way to a tensor: by TMA they can go out in slabs of the
-// swizzle's width, of which two at once take the shared memory that a ring needs more.
+// Tiles that only take a fragment on its way to a tensor: by TMA they can go out in slabs, of which
+// two at once take the shared memory that a ring needs more: of the swizzle's width, or, where
+// warps share the columns, of some rows.
 // SPDX-License-Identifier: MIT
 #include "passes/plan_internal.h"
 
-enum { SLAB_BYTES = 128, PATTERN_ROWS = 8 };
+enum { SLAB_BYTES = 128, PATTERN_ROWS = 8, ROWS_BYTES = 1 << 14 };
 
 typedef struct {
   PassCtx *c;
@@ -31,22 +32,25 @@ static void count_use(void *ctx, Stmt *s) {
 typedef struct {
   const Plan *plan;
   const Buffer *acc;
-  bool some, apart; // some gemm adds to it; one leaves threads without a part of some column
-} Columns;
+  bool some;     // some gemm adds to it
+  bool apart[2]; // one leaves threads without a part of some row; of some column
+} Parts;
 
 static void look_gemm(void *ctx, Stmt *s) {
-  Columns *c = ctx;
+  Parts *c = ctx;
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM || s->u.op.arg[2].region->buf != c->acc) return;
   const PlanGemm *g = plan_gemm(c->plan, s);
   c->some = true;
-  c->apart = c->apart || !g->wgmma || g->warps_n > 1 || g->loaded == WGMMA_B_LOADED;
+  bool turned = g->loaded == WGMMA_B_LOADED;
+  c->apart[0] = c->apart[0] || !g->wgmma || g->warps_m > 1 || !turned;
+  c->apart[1] = c->apart[1] || !g->wgmma || g->warps_n > 1 || turned;
 }
 
-// Does each thread hold a part of every column of the fragment?
-static bool by_rows(const Slabs *x, const Buffer *frag) {
-  Columns c = {.plan = x->c->plan, .acc = frag};
+// The dimension of which each thread holds a part of every index; -1: there is none.
+static int shared_out(const Slabs *x, const Buffer *frag) {
+  Parts c = {.plan = x->c->plan, .acc = frag};
   st_walk(x->kernel->body, look_gemm, &c);
-  return c.some && !c.apart;
+  return !c.some ? -1 : !c.apart[1] ? 1 : !c.apart[0] ? 0 : -1;
 }
 
 // Do these two, and nothing else, use the tile between them?
@@ -58,11 +62,18 @@ static bool stages(const Slabs *x, Stmt *in, Stmt *out) {
   if (frag->buf->scope != SC_FRAGMENT || tile->scope != SC_SHARED || src->buf != tile) return false;
   if (frag->n != 2 || tile->ndim != 2 || tile->layout || tile->base) return false;
   if (!region_is_whole(dst) || !region_is_whole(src) || !starts_at_zero(frag)) return false;
-  if (!by_rows(x, frag->buf)) return false;
+  if (shared_out(x, frag->buf) < 0) return false;
   if (views_named(x->kernel, tile)) return false;
   Uses u = {x->c->arena, tile, 0};
   st_walk(x->kernel->body, count_use, &u);
   return u.n == 2;
+}
+
+// How many slabs of rows; 0: they are not whole.
+static int64_t of_rows(int64_t rows, int64_t row_bytes) {
+  int64_t each = ROWS_BYTES / row_bytes / PATTERN_ROWS * PATTERN_ROWS;
+  while (each > 0 && rows % each) each -= PATTERN_ROWS;
+  return each > 0 ? rows / each : 0;
 }
 
 static void find(void *ctx, Stmt *s) {
@@ -74,8 +85,13 @@ static void find(void *ctx, Stmt *s) {
     const Buffer *tile = in->u.op.arg[1].region->buf;
     if (!ex_const(tile->shape[0], &rows) || !ex_const(tile->shape[1], &cols)) continue;
     int64_t bytes = cols * dt_bits(tile->dtype) / 8, slabs = bytes / SLAB_BYTES;
-    if (bytes % SLAB_BYTES || slabs <= SLAB_SLOTS || rows % PATTERN_ROWS) continue;
-    plan_copy(x->c->plan, in)->slabs = (int)slabs;
+    if (bytes % SLAB_BYTES || rows % PATTERN_ROWS) continue;
+    int dim = shared_out(x, in->u.op.arg[0].region->buf);
+    if (dim == 0) slabs = of_rows(rows, bytes);
+    if (slabs <= SLAB_SLOTS) continue;
+    PlanCopy *plan = plan_copy(x->c->plan, in);
+    plan->slabs = (int)slabs;
+    plan->slab_dim = dim;
   }
 }
 

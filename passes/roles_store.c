@@ -10,11 +10,12 @@ typedef struct {
 
 static Expr *num(Stores *r, int64_t v) { return ex_index(r->a, v); }
 
-static Region *columns(Stores *r, const Region *of, int64_t from, int64_t n) {
+// n rows (dim 0) or columns (1) of the region's matrix.
+static Region *part(Stores *r, const Region *of, int dim, int64_t from, int64_t n) {
   Region *x = walk_region(r->a, of);
-  int last = x->n - 1;
-  x->min[last] = ex_add(r->a, x->min[last], num(r, from));
-  x->extent[last] = num(r, n);
+  int d = x->n - 2 + dim;
+  x->min[d] = ex_add(r->a, x->min[d], num(r, from));
+  x->extent[d] = num(r, n);
   return x;
 }
 
@@ -53,23 +54,25 @@ static Stmt *store_slabs(Stores *r, Stmt *in, Stmt *out, bool looped) {
   Region *frag = in->u.op.arg[0].region;
   Region *tensor = out->u.op.arg[out->u.op.op == OP_COPY].region;
   Buffer *tile = in->u.op.arg[1].region->buf;
-  int slabs = plan_copy(r->c->plan, in)->slabs;
-  int64_t cols = tile->shape[1]->u.i / slabs;
-  Expr *rows = tile->shape[0], *shape[] = {num(r, SLAB_SLOTS), rows, num(r, cols)};
+  int slabs = plan_copy(r->c->plan, in)->slabs, dim = plan_copy(r->c->plan, in)->slab_dim;
+  int64_t each = tile->shape[dim]->u.i / slabs;
+  Expr *shape[] = {num(r, SLAB_SLOTS), tile->shape[0], tile->shape[1]};
+  shape[1 + dim] = num(r, each);
   tile->ndim = 3;
   tile->shape = arena_copy(a, shape, sizeof shape);
   tile->layout = plan_tma_layout(a, tile);
   for (int i = 0; i < slabs; i++) {
     Expr *min[] = {num(r, i % SLAB_SLOTS), num(r, 0), num(r, 0)};
-    Expr *extent[] = {num(r, 1), rows, num(r, cols)};
+    Expr *extent[] = {num(r, 1), shape[1], shape[2]};
     Region *slab = region_new(a, tile, min, extent);
-    Stmt *copy = st_op(a, OP_COPY, in->span, columns(r, frag, i * cols, cols), slab, (int64_t)0);
+    Region *from = part(r, frag, dim, i * each, each), *to = part(r, tensor, dim, i * each, each);
+    Stmt *copy = st_op(a, OP_COPY, in->span, from, slab, (int64_t)0);
     plan_clone(r->c->plan, in, copy);
     st_add(a, both, copy);
-    st_add(a, both, stored(r, out, slab, columns(r, tensor, i * cols, cols), looped));
+    st_add(a, both, stored(r, out, slab, to, looped));
   }
-  diag_remark(r->c->diags, in->span, "roles", "%s: %d slabs of %lld columns, %d at once",
-              tile->name, slabs, (long long)cols, SLAB_SLOTS);
+  diag_remark(r->c->diags, in->span, "roles", "%s: %d slabs of %lld %s, %d at once",
+              tile->name, slabs, (long long)each, dim ? "columns" : "rows", SLAB_SLOTS);
   return both;
 }
 
