@@ -154,6 +154,8 @@ bool ex_equal(const Expr *x, const Expr *y); // same structure
 // Replaces variables: map(ctx, var) gives the replacement or NULL to keep.
 Expr *ex_replace(Arena *a, Expr *x, Expr *(*map)(void *ctx, Var *v), void *ctx);
 Expr *ex_subst(Arena *a, Expr *x, Var *v, Expr *by);
+// const_at.c: is x a constant where the variables (each an index) have these values?
+bool ex_const_at(Arena *a, Expr *x, Var *const *var, const int64_t *at, int n, int64_t *value);
 bool ex_uses(const Expr *x, const Var *v);
 void ex_walk(Expr *x, void (*f)(void *ctx, Expr *x), void *ctx); // pre-order, every node
 

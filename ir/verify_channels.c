@@ -123,11 +123,16 @@ static void load(Channels *c, Fill *f, const Stmt *s) {
   f->bytes += n / 8 * (parts ? kernel_cluster(c->v->kernel) : 1);
 }
 
+// Is x this constant for thread tx?
+static bool is_at(const Verify *v, Expr *x, int64_t tx, int64_t what) {
+  int64_t value;
+  return ex_const_at(v->arena, x, &v->kernel->thread, &tx, 1, &value) && value == what;
+}
+
 // Does the condition let one thread of the block through?
 static bool picks_thread(const Verify *v, Expr *cond) {
   int n = 0;
-  for (int64_t tx = 0; tx < kernel_threads(v->kernel); tx++)
-    n += ex_is(ex_subst(v->arena, cond, v->kernel->thread, ex_index(v->arena, tx)), 1);
+  for (int64_t tx = 0; tx < kernel_threads(v->kernel); tx++) n += is_at(v, cond, tx, 1);
   return n == 1;
 }
 
@@ -177,11 +182,10 @@ static int64_t count_of(const Verify *v, const Buffer *bar) {
 // Does thread tx arrive, and at block `to` where there are several?
 static bool arrives(const Verify *v, const Stmt *s, int64_t tx, int64_t to) {
   const Stmt *op = st_only(s->u.branch.yes);
-  Expr *at = ex_index(v->arena, tx);
-  if (!ex_is(ex_subst(v->arena, s->u.branch.cond, v->kernel->thread, at), 1)) return false;
+  if (!is_at(v, s->u.branch.cond, tx, 1)) return false;
   if (!st_is_op(op, OP_MBAR_ARRIVE_REMOTE)) return true;
   Expr *rank = op->u.op.arg[op_arg(OP_MBAR_ARRIVE_REMOTE, "rank")].expr;
-  return ex_is(ex_subst(v->arena, rank, v->kernel->thread, at), to);
+  return is_at(v, rank, tx, to);
 }
 
 // The arrivals that `if ... { arrive }` makes at each block that fills the slot; -1: not of each

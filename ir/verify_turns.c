@@ -100,8 +100,7 @@ static Var *var_of(Expr *x, const Var *but) {
 
 static int64_t value_at(Side *d, Expr *x, Var *v, int64_t i) {
   int64_t value;
-  Expr *at = ex_subst(d->v->arena, x, v, ex_index(d->v->arena, i));
-  return ex_const(at, &value) ? value : INT64_MIN;
+  return ex_const_at(d->v->arena, x, &v, &i, 1, &value) ? value : INT64_MIN;
 }
 
 // The turns that a counter is stepped by: of the slot, or how often the phase changes (x is what it

@@ -20,10 +20,8 @@ typedef struct {
 } Passing;
 
 static bool passes(const Passing *p, Expr *cond, int thread, bool *out) {
-  Subst at = {.arena = p->arena};
-  subst_add(&at, p->kernel->thread, ex_index(p->arena, thread));
-  int64_t v;
-  if (!ex_const(subst_expr(&at, cond), &v)) return false;
+  int64_t at = thread, v;
+  if (!ex_const_at(p->arena, cond, &p->kernel->thread, &at, 1, &v)) return false;
   *out = v != 0;
   return true;
 }

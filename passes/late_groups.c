@@ -20,16 +20,26 @@ static Expr *group(const Groups *g) { return ex_var(g->l->a, g->group); }
 
 /* whose rows */
 
+enum { MAX_LOOPS = 8 };
+
+// The thread, then the variables of loops, and their values.
+typedef struct {
+  Var *var[1 + MAX_LOOPS];
+  int64_t at[1 + MAX_LOOPS];
+} Point;
+
 // Does x, of all iterations of the loops from i on, lie in [lo, hi) for this thread?
-static bool lies(const Groups *g, Expr *x, const StmtVec *loops, int i, int64_t lo, int64_t hi) {
+static bool lies(const Groups *g, Expr *x, const StmtVec *loops, int i, Point *p, int64_t lo,
+                 int64_t hi) {
   int64_t n, at;
-  Arena *a = g->l->a;
-  if (i == loops->len) return ex_const(x, &at) && lo <= at && at + 8 <= hi;
+  if (i == loops->len)
+    return ex_const_at(g->l->a, x, p->var, p->at, 1 + i, &at) && lo <= at && at + 8 <= hi;
   const Stmt *loop = loops->data[i];
-  if (!ex_is(loop->u.loop.min[0], 0) || !ex_const(loop->u.loop.extent[0], &n)) return false;
-  for (int64_t v = 0; v < n; v++)
-    if (!lies(g, ex_subst(a, x, loop->u.loop.var[0], ex_index(a, v)), loops, i + 1, lo, hi))
-      return false;
+  if (i == MAX_LOOPS || !ex_is(loop->u.loop.min[0], 0) || !ex_const(loop->u.loop.extent[0], &n))
+    return false;
+  p->var[1 + i] = loop->u.loop.var[0];
+  for (p->at[1 + i] = 0; p->at[1 + i] < n; p->at[1 + i]++)
+    if (!lies(g, x, loops, i + 1, p, lo, hi)) return false;
   return true;
 }
 
@@ -42,12 +52,11 @@ typedef struct {
 // Does every warpgroup write its own part of the tile only?
 static bool own_rows(const Rows *r, const StmtVec *loops) {
   Groups *g = r->g;
-  Arena *a = g->l->a;
   const Region *dst = r->put->u.op.arg[op_arg(OP_STMATRIX, "dst")].region;
   for (int t = 0; t < g->l->k->threads; t++) {
-    Expr *x = ex_subst(a, dst->min[0], g->l->k->thread, ex_index(a, t));
+    Point p = {{g->l->k->thread}, {t}};
     int64_t lo = r->from + t / WARPGROUP * r->each;
-    if (!lies(g, x, loops, 0, lo, lo + r->each)) return false;
+    if (!lies(g, dst->min[0], loops, 0, &p, lo, lo + r->each)) return false;
   }
   return true;
 }
