@@ -159,6 +159,9 @@ static void check_int(const Env *env, void *ctx) {
   if (!ok) return;
   if (v < c->min) c->min = v;
   if (v > c->max) c->max = v;
+  int64_t known;
+  if (ex_const_at(arena, c->x, env->var, env->value, env->n, &known) && known != v)
+    fail_at(c, env, "value at a point");
   if (v < c->lo || v > c->hi) fail_at(c, env, "bounds");
   if (c->divisor == 0 ? v != 0 : v % c->divisor != 0) fail_at(c, env, "divisor");
   if (!c->y) return;
@@ -172,6 +175,9 @@ static void check_bool(const Env *env, void *ctx) {
   bool ok = true;
   int64_t v = eval_int(env, c->x, &ok);
   if (!ok) return;
+  int64_t known;
+  if (ex_const_at(arena, c->x, env->var, env->value, env->n, &known) && known != v)
+    fail_at(c, env, "value at a point");
   if (c->prove && !v) fail_at(c, env, "prove");
   if (c->refute && v) fail_at(c, env, "prove not");
   int64_t u = eval_int(env, c->y, &ok);
@@ -205,12 +211,24 @@ static struct {
   int ints, tight_lo, tight_hi, bools, decided, true_everywhere;
 } score;
 
+// What is asked under another condition leaves nothing behind that is taken for known later.
+static void ask_elsewhere(Facts *f, Expr *x) {
+  int64_t lo, hi;
+  int mark = facts_mark(f);
+  facts_push_cond(f, gen(2, DT_BOOL));
+  facts_bounds(f, x, &lo, &hi);
+  facts_bounds(f, ex_var(arena, w.let), &lo, &hi);
+  facts_simplify(f, x);
+  facts_pop(f, mark);
+}
+
 static void one_round(uint64_t at) {
   arena = arena_new();
   seed = at * 0x9e3779b97f4a7c15u + 12345;
   new_world();
   Facts *f = push_world();
   Claim c = {.x = gen(1 + (int)rnd(4), DT_INDEX), .min = INT64_MAX, .max = INT64_MIN};
+  if (rnd(2)) ask_elsewhere(f, c.x);
   facts_bounds(f, c.x, &c.lo, &c.hi);
   c.divisor = facts_divisor(f, c.x);
   c.y = facts_simplify(f, c.x);
@@ -222,6 +240,7 @@ static void one_round(uint64_t at) {
   }
   report(&c, at);
   c = (Claim){.x = gen(1 + (int)rnd(3), DT_BOOL), .min = INT64_MAX, .max = INT64_MIN};
+  if (rnd(2)) ask_elsewhere(f, c.x);
   c.prove = facts_prove(f, c.x);
   c.refute = facts_prove(f, ex_un(arena, UN_NOT, c.x));
   c.y = facts_simplify(f, c.x);
