@@ -222,8 +222,8 @@ RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions
   Bench b = {.gpu = g, .cu = gpu_driver(g), .cold = o->cold_l2};
   b.burst_ms = o->burst_ms > 0 ? o->burst_ms : DEFAULT_BURST_MS;
   b.idle_s = o->idle_s == 0 ? DEFAULT_IDLE_S : o->idle_s;
-  b.warm_ups = WARM_UPS;
-  b.least = MIN_LAUNCHES;
+  b.warm_ups = o->brief ? 1 : WARM_UPS;
+  b.least = o->brief ? 2 : MIN_LAUNCHES;
   Runner *runners = NEWN(a, Runner, n);
   gpu_enter(g);
   RtStatus s = start(&b, err);
@@ -262,8 +262,9 @@ RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool nar
   Runner *runners = NEWN(a, Runner, n);
   Turns t = {{.gpu = g, .cu = gpu_driver(g), .burst_ms = SHORT_BURST_MS, .warm_ups = 1, .least = 2},
              runners};
-  RtTurns o = {n, rounds, narrows, stays, take_turn, rest_turn, &t};
+  RtTurns o = {n, rounds, narrows, stays, gpu_idle(g), 0, take_turn, rest_turn, &t};
   RtTurnsResult r = {.ms = NEWN(a, double *, n), .rounds = NEWN(a, int, n)};
+  double busy = rt_gpu_busy(g);
   gpu_enter(g);
   RtStatus s = start(&t.bench, err);
   for (int i = 0; i < n && s == RT_OK; i++) {
@@ -271,6 +272,7 @@ RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool nar
     r.ms[i] = NEWN(a, double, rounds);
     s = prepare(&t.bench, &runners[i], err);
   }
+  o.heat_s = rt_gpu_busy(g) - busy;
   if (s == RT_OK) s = rt_turns_play(&o, &r, err);
   for (int i = 0; i < n && s == RT_OK; i++) {
     out[i] = (RtTiming){list[i].name, .rounds = r.rounds[i], .launches = runners[i].launches};

@@ -44,12 +44,6 @@ static void *open_library(Arena *a) {
   return NULL;
 }
 
-void rt_blas_preload(void) {
-  Arena *a = arena_new();
-  (void)open_library(a); // stays loaded
-  arena_free(a);
-}
-
 static RtStatus load(RtBlas *b, Buf *err) {
   void *library = open_library(b->arena); // stays loaded, as libcuda does
   if (!library) {
@@ -206,7 +200,8 @@ static RtStatus choose(RtBlas *b, double idle_s, Buf *err) {
     return RT_MISSING;
   }
   b->best = candidates[0].which;
-  RtBenchOptions quick = {.rounds = SEARCH_ROUNDS, .idle_s = idle_s, .burst_ms = 5};
+  RtBenchOptions quick = {
+      .rounds = SEARCH_ROUNDS, .idle_s = idle_s, .burst_ms = 5, .brief = idle_s < 0};
   RtStatus s = n > 1 ? rt_bench(b->gpu, list, n, &quick, times, err) : RT_OK;
   int best = 0;
   for (int i = 1; i < n && s == RT_OK; i++)
@@ -231,6 +226,11 @@ RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, double idle_s, RtBlas **out, 
   if (s == RT_OK) *out = b;
   else rt_blas_free(b);
   return s;
+}
+
+void rt_blas_operands(RtBlas *b, const void *a, const void *operand_b) {
+  b->gemm.a = a;
+  b->gemm.b = operand_b;
 }
 
 void rt_blas_free(RtBlas *b) {

@@ -15,7 +15,7 @@ struct RtGpu {
   Handle context, stream;
   bool lost; // after a hang: nothing may wait for the device again
   double limit;
-  double busy;
+  double busy, last; // last: when it was
   void *scratch; // pinned
   size_t scratch_bytes;
   VEC(Handle) events;
@@ -26,7 +26,11 @@ const RtGpuInfo *rt_gpu_info(const RtGpu *g) { return &g->info; }
 void *rt_gpu_stream(const RtGpu *g) { return g->stream; }
 void rt_gpu_limit(RtGpu *g, double seconds) { g->limit = seconds; }
 double rt_gpu_busy(const RtGpu *g) { return g->busy; }
-void gpu_was_busy(RtGpu *g, double seconds) { g->busy += seconds; }
+void gpu_was_busy(RtGpu *g, double seconds) {
+  g->busy += seconds;
+  g->last = clock_seconds();
+}
+double gpu_idle(const RtGpu *g) { return clock_seconds() - g->last; }
 const Driver *gpu_driver(const RtGpu *g) { return &g->driver; }
 void gpu_enter(const RtGpu *g) { g->driver.enter(g->context); }
 

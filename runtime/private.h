@@ -39,6 +39,7 @@ void *gpu_scratch(RtGpu *g, size_t bytes);
 RtStatus gpu_events(RtGpu *g, int n, const Handle **out, Buf *err);
 // Kernels have run so long: rt_gpu_busy.
 void gpu_was_busy(RtGpu *g, double seconds);
+double gpu_idle(const RtGpu *g); // since then
 // RT_OK for 0; else "what: CUDA_ERROR_NAME (text)" in err.
 RtStatus gpu_result(const RtGpu *g, int result, const char *what, Buf *err);
 

@@ -256,6 +256,7 @@ typedef struct {
   double idle_s;   // rest before a burst; 0: 0.3; negative: none
   double burst_ms; // least length of a burst; 0: 10
   bool cold_l2;    // empty the L2 cache before every launch, timing each alone
+  bool brief;      // two launches will do
 } RtBenchOptions;
 
 typedef struct {
@@ -285,8 +286,9 @@ double rt_median(double *samples, int n, double *lo, double *hi);
 
 typedef struct {
   int n, rounds;
-  bool narrows;      // contenders that are clearly behind sit out after two rounds
-  const bool *stays; // n, those that never do, nor are the best; NULL: none
+  bool narrows;          // contenders that are clearly behind sit out after two rounds
+  const bool *stays;     // n, those that never do, nor are the best; NULL: none
+  double idle_s, heat_s; // how long nothing ran before, and kernels after that
   // Plays contender `who`: ms a launch, and how long kernels ran.
   RtStatus (*burst)(void *ctx, int who, double *ms, double *busy_s, Buf *err);
   void (*rest)(void *ctx, double seconds);
@@ -299,7 +301,7 @@ typedef struct {
   double rested_s;
 } RtTurnsResult;
 
-// Rounds of all contenders. The GPU rests a moment before the first. A round in which contenders
+// Rounds of all contenders. The GPU has a rest before the first. A round in which contenders
 // were slower than they had been is of a GPU that throttles: it does not count, and from then on
 // the GPU rests before each round, and between bursts, twice as long each time this happens.
 RtStatus rt_turns_play(const RtTurns *o, RtTurnsResult *out, Buf *err);
@@ -342,8 +344,8 @@ typedef struct RtBlas RtBlas;
 // launch overwrite c. idle_s: as RtBenchOptions has it. RT_MISSING where the library, or an
 // algorithm for the types, is not there.
 RtStatus rt_blas_new(RtGpu *g, const RtGemm *gemm, double idle_s, RtBlas **out, Buf *err);
-// Loads the library, which is large, where it is: a later rt_blas_new takes less time.
-void rt_blas_preload(void);
+// Its operands from now on, aligned as those that it was made with.
+void rt_blas_operands(RtBlas *b, const void *a, const void *operand_b);
 void rt_blas_free(RtBlas *b);
 RtStatus rt_blas_launch(void *blas, void *stream, Buf *err); // fits RtContender.launch
 

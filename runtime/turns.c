@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COOL_S 0.1        // before the first round: what ran before is not known
+#define COOL_S 0.1        // without load before the first round
 #define FIRST_REST_S 0.04 // then twice as long each time, up to
 #define MOST_REST_S 0.16
 #define HEAT_S 0.03    // kernels may run so long from one rest to the next
@@ -32,7 +32,8 @@ static void rest(Play *p, double seconds) {
 static RtStatus play_round(Play *p, int round, Buf *err) {
   const RtTurns *o = p->o;
   RtStatus s = RT_OK;
-  rest(p, round || p->rest_s > 0 ? p->rest_s : COOL_S);
+  double cool = COOL_S - (o->heat_s < HEAT_S ? o->idle_s : 0);
+  rest(p, round || p->rest_s > 0 ? p->rest_s : cool);
   for (int k = 0; k < o->n && s == RT_OK; k++) {
     int i = rt_turn(round, k, o->n);
     double busy_s = 0;
@@ -70,6 +71,7 @@ RtStatus rt_turns_play(const RtTurns *o, RtTurnsResult *out, Buf *err) {
   RtStatus s = RT_OK;
   p.out_of_it = NEWN(a, bool, o->n);
   out->rested_s = 0;
+  p.heat_s = o->heat_s;
   for (int i = 0; i < o->n; i++) {
     p.least[i] = INFINITY;
     out->rounds[i] = 0;

@@ -29,6 +29,14 @@ case_own_runner() {
   host '' --space block_M=16,32 --space block_N=16,32 -p M=48 --integers || fail "$(cat "$D/err")"
   has "$D/out" '0 failed'
 }
+case_own_runner_beside_cublas() { # its algorithm is chosen before there are candidates
+  gcc -shared -fPIC -w -o "$D/libcublasLt.so" tests/tune/fake_cublas.c || fail "no fake cublasLt"
+  export TLC_CUBLASLT=$D/libcublasLt.so FAKE_CUBLAS=$D/products
+  host '' --space block_M=16,32 --sweep K=32,64 || fail "$(cat "$D/err")"
+  times "$D/out" '^Reference latency \(ms\): 0\.[0-9]+ \(cuBLAS\)' 2
+  awk '{ n[$1]++; last = $1 } END { exit !(n[0] > 0 && n[2] > 0 && n[1] > n[0] + n[2] && last == 1) }' "$D/products" ||
+    fail "$(sort "$D/products" | uniq -c)"
+}
 case_own_runner_faults() {
   rules="over:block_M=64, block_N=16;wrong:block_M=16, block_N=32;nan:block_M=16, block_N=64"
   rules+=";input:block_M=32, block_N=16;crash:block_M=32, block_N=32;hang:block_M=32, block_N=64"

@@ -52,6 +52,7 @@ static void drop_picks(TnReference *r) {
 void tn_inputs_drop(TnInputs *in, RtGpu *gpu) {
   drop_picks(&in->reference);
   drop_picks(&in->declared);
+  tn_cublas_drop(in, gpu);
   for (int i = 0; i < in->owner.program->params.len; i++)
     if (in->pinned[i]) rt_gpu_unpin(gpu, in->got[i]);
   tn_program_close(&in->owner);

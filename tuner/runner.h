@@ -61,6 +61,8 @@ typedef struct {
   RunData data;
   void **got; // per parameter, room for an output
   bool *pinned;
+  RtBlas *blas; // cuBLAS for the same product, NULL: not chosen, or there is none
+  void *c;      // its output
   TnReference reference, declared; // by the oracle; by the program's own reference
   bool tried_declared;
 } TnInputs;
@@ -76,6 +78,13 @@ int tn_inputs_args(const TnInputs *in, Arena *a, const Program *p, RtArg **out);
 // By the candidate `of`, once. declared: EvEntry.reference, or NULL. False, and why.
 bool tn_inputs_reference(TnInputs *in, const Options *o, TnProgram *of, const char *declared,
                          Buf *why);
+
+/* cublas.c: the product of the inputs by cuBLAS */
+
+void tn_cublas_choose(TnInputs *in, RtGpu *gpu); // its algorithm
+// With the call's operands; chosen now, if it was not. False: there is none.
+bool tn_cublas_with(TnInputs *in, RtGpu *gpu, const RtCall *call, RtContender *out);
+void tn_cublas_drop(TnInputs *in, RtGpu *gpu);
 
 /* trial.c: candidates on the GPU, with one set of inputs for all */
 

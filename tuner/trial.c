@@ -239,10 +239,14 @@ static void need_ready(TnTrials *t, TnInputs *in, TnSamples *s) {
   buf_free(&none);
 }
 
+// What inputs need on the GPU beside tensors. Kernels that run here count as what they are: made
+// ready.
 static void need_all_ready(TnTrials *t, TnInputs *in) {
   TnReference *all[] = {&in->reference, &in->declared};
   for (size_t k = 0; k < LEN(all); k++)
     for (int i = 0; i < all[k]->outputs.len; i++) need_ready(t, in, &all[k]->outputs.data[i]);
+  tn_cublas_choose(in, t->gpu);
+  t->busy = rt_gpu_busy(t->gpu);
 }
 
 // What the GPU has of the samples.
@@ -381,15 +385,12 @@ static void prepare_next(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
 }
 
 void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
-  Product product;
   Loaded c = {0};
   Buf why = {0};
   begin(t);
   if (!strcmp(m->verb, "prepare ahead")) prepare_next(t, m, &c, &why);
   else if (prepare(t, m, &c, &why) == TN_TRIAL_OK) need_all_ready(t, &t->now);
   lap(t, &t->spent.reference);
-  if (c.of.program && product_find(c.of.program, &product)) rt_blas_preload();
-  lap(t, &t->spent.cublas);
   unload(&c);
   buf_free(&why);
 }
@@ -397,9 +398,6 @@ void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
 TnVerdict tn_trial_final(TnTrials *t, int rounds, bool narrows, int *ids, RtTiming *time, int *n,
                          Buf *why) {
   RtContender list[TN_MOST_KEPT + 1];
-  Product product;
-  RtBlas *blas = NULL;
-  void *c = NULL;
   RtStatus s = RT_OK;
   *n = 0;
   begin(t);
@@ -407,18 +405,7 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, bool narrows, int *ids, RtTimi
     ids[*n] = t->kept[i].id;
     list[(*n)++] = (RtContender){t->kept[i].of.program->symbol, rt_call_launch, t->kept[i].call};
   }
-  RtGemm g;
-  if (t->nkept && product_find(t->kept[0].of.program, &product) &&
-      product_gemm(&t->now.data, t->kept[0].call, &product, &g)) {
-    Buf none = {0};
-    s = rt_gpu_alloc(t->gpu, t->now.data.bytes[product.c], &c, &none);
-    g.c = c;
-    if (s == RT_OK && rt_blas_new(t->gpu, &g, -1, &blas, &none) == RT_OK) {
-      ids[*n] = -1;
-      list[(*n)++] = (RtContender){"cublasLt", rt_blas_launch, blas};
-    }
-    buf_free(&none);
-  }
+  if (t->nkept && tn_cublas_with(&t->now, t->gpu, t->kept[0].call, &list[*n])) ids[(*n)++] = -1;
   lap(t, &t->spent.cublas);
   bool stays[TN_MOST_KEPT + 1] = {0};
   double rested = 0;
@@ -428,8 +415,6 @@ TnVerdict tn_trial_final(TnTrials *t, int rounds, bool narrows, int *ids, RtTimi
   for (int i = 0; i < t->nkept && s == RT_OK; i++) s = rt_call_guards(t->kept[i].call, why);
   lap(t, &t->spent.rounds);
   if (s != RT_OK) return fault(s, why);
-  rt_blas_free(blas);
-  if (c) rt_gpu_free(t->gpu, c);
   for (int i = 0; i < t->nkept; i++) unload(&t->kept[i]);
   t->nkept = 0;
   lap(t, &t->spent.unload);

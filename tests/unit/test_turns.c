@@ -15,7 +15,7 @@ typedef struct {
   double load, most;      // seconds of load; beyond which it throttles
   double cools;           // seconds of load that a second of rest takes away
   double noise;           // of a launch, relative
-  double burst_s;
+  double burst_s, idle_s, heat_s;
   int bursts, rests;
   double busy_s;
 } Gpu;
@@ -53,7 +53,7 @@ static Result play(Gpu *g, bool narrows) {
   Buf err = {0};
   Result r;
   for (int i = 0; i < N; i++) ms[i] = samples[i];
-  RtTurns o = {N, ROUNDS, narrows, stays, burst, rest, g};
+  RtTurns o = {N, ROUNDS, narrows, stays, g->idle_s, g->heat_s, burst, rest, g};
   RtTurnsResult out = {ms, r.rounds, 0};
   ck_assert(rt_turns_play(&o, &out, &err) == RT_OK);
   r.slow = 0;
@@ -72,6 +72,15 @@ START_TEST(no_rests_where_none_are_needed) {
   ck_assert_int_eq(g.rests, 1); // the one before the first round
   ck_assert_int_eq(g.bursts, N * ROUNDS);
   for (int i = 0; i < N; i++) ck_assert_int_eq(r.rounds[i], ROUNDS);
+  ck_assert(r.rested_s == 0.1);
+  g.idle_s = 0.06; // part of a rest
+  g.heat_s = 0.02;
+  ck_assert(fabs(play(&g, false).rested_s - 0.04) < 1e-9);
+  g.heat_s = 0.04; // and load after it
+  ck_assert(play(&g, false).rested_s == 0.1);
+  g.heat_s = 0;
+  g.idle_s = 2;
+  ck_assert(play(&g, false).rested_s == 0);
 }
 END_TEST
 
