@@ -323,6 +323,13 @@ case_sweep() {
   tune --sweep Q=1,2; same $? 1
   times "$D/err" '8 pruned E340: -p Q' 1
 }
+case_sweep_goes_on_ahead() { # what the next size needs is made ahead also where its best are known, not where all are
+  tune -p K=4096 --topk 3 || fail "$(cat "$D/err")"
+  FAKE_NVCC_SLEEP=0.3 tune --sweep K=2048,4096 || fail "$(cat "$D/err")"
+  times "$D/log" '^prepare ahead K=4096' 1
+  FAKE_NVCC_SLEEP=0.3 tune --sweep K=1024,4096 || fail "$(cat "$D/err")"
+  times "$D/log" '^prepare ahead K=4096' 1
+}
 case_sweep_dynamic() { # a size known at run time only: each configuration is built once for all values
   "$TLC" --tune --arch sm_80 samples/gemm_symbolic_m.tl -p N=512,K=512 --space block_M=64,128 \
     --space num_stages=2,3 --sweep M=100,1000,4000 -j 2 > "$D/out" 2> "$D/err" || fail "$(cat "$D/err")"

@@ -423,20 +423,26 @@ static void prepare_first(TnSearch *s) {
   if (c && s->w->session.alive) send_prepare(s, c, false);
 }
 
+// Is its result kept?
+static bool is_known(const TnSearch *s, const TnCandidate *c) {
+  TnHash own = tn_item_key(s, c, NULL), shared = tn_item_key(s, c, c->shared);
+  Buf b = {0};
+  bool known = tn_db_get(s->w->db, &own, &b) || (c->shared && tn_db_get(s->w->db, &shared, &b));
+  buf_free(&b);
+  return known;
+}
+
 void tn_prepare_next(TnSearch *s) {
   if (!s->next || s->asked_next || !s->w->session.alive) return;
   s->asked_next = true;
   TnSearch next = {.w = s->w, .space = s->next};
   int *order = NEWN(s->space->arena, int, s->next->all.len + 1);
-  Buf known = {0};
-  int n = tn_rank(s->next, order);
-  if (!n) return;
-  TnCandidate *c = &s->next->all.data[order[0]], *least = NULL;
-  TnHash own = tn_item_key(&next, c, NULL), shared = tn_item_key(&next, c, c->shared);
-  bool resumes = tn_db_get(s->w->db, &own, &known) || tn_db_get(s->w->db, &shared, &known);
-  for (int k = 0; k < n; k++) least = smaller(least, &s->next->all.data[order[k]]);
-  if (!resumes) send_prepare(&next, least, true);
-  buf_free(&known);
+  int n = tn_rank(s->next, order), most = s->w->options->tune.topk, known = 0;
+  TnCandidate *all = s->next->all.data, *c = NULL;
+  if (most > 0 && most < n) n = most;
+  while (known < n && is_known(&next, &all[order[known]])) known++;
+  for (int k = known; k < n; k++) c = smaller(c, &all[order[k]]);
+  if (c) send_prepare(&next, c, true);
 }
 
 static void search(TnSearch *s) {
