@@ -323,8 +323,14 @@ case_sweep() {
   tune --sweep Q=1,2; same $? 1
   times "$D/err" '8 pruned E340: -p Q' 1
 }
+case_sweep_of_one() { # has the results of the same size by -p, in whatever order
+  tune -p K=4096 || fail "$(cat "$D/err")"
+  tune --sweep K=4096; has "$D/out" '0 tried now, 8 from the cache'
+  "$TLC" --tune --arch=sm_80 samples/gemm_nt.tl -p K=4096,N=512,M=512 "${space[@]}" > "$D/out" 2> "$D/err"
+  has "$D/out" '0 tried now, 8 from the cache'
+}
 case_sweep_goes_on_ahead() { # what the next size needs is made ahead also where its best are known, not where all are
-  tune -p K=4096 --topk 3 || fail "$(cat "$D/err")"
+  tune --sweep K=4096 --topk 3 || fail "$(cat "$D/err")"
   FAKE_NVCC_SLEEP=0.3 tune --sweep K=2048,4096 || fail "$(cat "$D/err")"
   times "$D/log" '^prepare ahead K=4096' 1
   FAKE_NVCC_SLEEP=0.3 tune --sweep K=1024,4096 || fail "$(cat "$D/err")"

@@ -7,6 +7,7 @@
 
 #include "tuner/db.h"
 #include "tuner/internal.h"
+#include "tuner/search.h"
 
 /* ------------------------------------------------------------------ bytes */
 
@@ -145,13 +146,6 @@ static const char *hash_now(TnCompiled *t, const char *path) {
   return text;
 }
 
-static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
-  for (int i = 0; i < list->len; i++) {
-    tn_key_text(k, what, list->data[i].name);
-    tn_key_text(k, what, list->data[i].value);
-  }
-}
-
 // Of the options, those that decide about text or model.
 static void add_options(TnKey *k, const Options *o, Arena *a) {
   const char *texts[] = {o->input, o->output, o->entry, o->name, o->lines, o->tune.figures};
@@ -189,9 +183,9 @@ static TnHash key_of(const TnCompiled *t, const TnCandidate *c) {
   TnKey k;
   tn_key_begin(&k);
   tn_key_add(&k, "base", &t->base, sizeof t->base);
-  add_bindings(&k, "size", &c->sizes);
-  add_bindings(&k, "parameter", &c->bindings);
-  add_bindings(&k, "flag", &c->flags);
+  tn_key_bindings(&k, "size", &c->sizes);
+  tn_key_bindings(&k, "parameter", &c->bindings);
+  tn_key_bindings(&k, "flag", &c->flags);
   tn_key_add(&k, "assembled", &c->as, sizeof c->as);
   return tn_key_end(&k);
 }

@@ -1,5 +1,6 @@
 // Results of candidates: their keys, what the cache holds of them, what the runner answered.
 // SPDX-License-Identifier: MIT
+#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/internal.h"
@@ -8,11 +9,20 @@
 // The version of what is done with a candidate: checks and timing. A change makes old results void.
 static const char method[] = "4";
 
-static void add_bindings(TnKey *k, const char *what, const TnBindings *list) {
-  for (int i = 0; i < list->len; i++) {
-    tn_key_text(k, what, list->data[i].name);
-    tn_key_text(k, what, list->data[i].value);
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const EvBinding *)a)->name, ((const EvBinding *)b)->name);
+}
+
+void tn_key_bindings(TnKey *k, const char *what, const TnBindings *list) {
+  Arena *a = arena_new();
+  size_t n = (size_t)list->len;
+  EvBinding *sorted = arena_copy(a, list->data, n * sizeof *sorted);
+  if (n) qsort(sorted, n, sizeof *sorted, by_name);
+  for (size_t i = 0; i < n; i++) {
+    tn_key_text(k, what, sorted[i].name);
+    tn_key_text(k, what, sorted[i].value);
   }
+  arena_free(a);
 }
 
 static void add_number(TnKey *k, const char *name, double value) {
@@ -32,7 +42,7 @@ TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shar
   tn_key_text(&k, "arch", s->w->arch);
   add_number(&k, "driver", s->w->driver);
   tn_key_text(&k, "nvcc", s->w->nvcc);
-  add_bindings(&k, "size", &c->sizes);
+  tn_key_bindings(&k, "size", &c->sizes);
   add_number(&k, "seed", (double)o->seed);
   add_number(&k, "integers", o->integers);
   for (int i = 0; i < o->in.len; i++) {

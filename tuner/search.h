@@ -130,6 +130,8 @@ double tn_overhead(const TnFound *f);
 
 /* item.c: results as they are kept */
 
+void tn_key_bindings(TnKey *k, const char *what, const TnBindings *list); // in any order
+
 // Of the candidate as it is written, or of the build that sizes share.
 TnHash tn_item_key(const TnSearch *s, const TnCandidate *c, const TnShared *shared);
 bool tn_recall(TnSearch *s, TnItem *i);      // sets the key; from the cache
