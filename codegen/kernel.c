@@ -10,9 +10,7 @@ static void use_expr(void *ctx, Expr *x) {
   if (x->kind == EX_LOAD) names_of(c->names, x->u.load.buf)->used = true;
 }
 
-static void use_slot(void *ctx, Expr **slot) {
-  ex_walk(*slot, use_expr, ctx);
-}
+static void use_slot(void *ctx, Expr **slot) { ex_walk(*slot, use_expr, ctx); }
 
 // What a foreign function gives is used where something reads it.
 static const Buffer *given(const Stmt *s) {
@@ -39,8 +37,7 @@ static void use_access(void *ctx, const Access *a) {
 static void use_places(Cg *c, const Stmt *s) {
   const OpInfo *info = op_info(s->u.op.op);
   for (int i = 0; i < info->nargs; i++)
-    if (info->arg[i].kind == ARG_PLACE)
-      names_of(c->names, s->u.op.arg[i].region->buf)->used = true;
+    if (info->arg[i].kind == ARG_PLACE) names_of(c->names, s->u.op.arg[i].region->buf)->used = true;
 }
 
 typedef struct {
@@ -54,7 +51,7 @@ static void use_stmt(void *ctx, Stmt *s) {
     vec_push(u->c->arena, &u->lets, s);
     return;
   }
-  if (s->kind == ST_ASSUME && !u->c->o->debug) return;
+  if (s->kind == ST_ASSUME && (s->known || !u->c->o->debug)) return;
   st_exprs(s, use_slot, u->c);
   Using using = {u->c, s};
   st_accesses(u->c->arena, s, use_access, &using);

@@ -191,7 +191,7 @@ static void store(Cg *c, const Stmt *s) {
 
 // A fact that the source states: trapped where it does not hold, under -g only.
 static void assume(Cg *c, const Stmt *s) {
-  if (c->o->debug) {
+  if (c->o->debug && !s->known) {
     needs_add(c->needs, "trap");
     cg_begin(c);
     cg_text(c, "if (!(");
@@ -203,7 +203,7 @@ static void assume(Cg *c, const Stmt *s) {
 }
 
 void cg_stmt(Cg *c, const Stmt *s) {
-  bool silent = s->kind == ST_BLOCK || (s->kind == ST_ASSUME && !c->o->debug) ||
+  bool silent = s->kind == ST_BLOCK || (s->kind == ST_ASSUME && (s->known || !c->o->debug)) ||
                 (s->kind == ST_LET && !names_of(c->names, s->u.let.var)->used);
   if (!silent) cg_mark(c, s->span);
   switch (s->kind) {

@@ -60,10 +60,10 @@ typedef struct Stmt Stmt;
 typedef struct Layout Layout; // ir/layout.h
 
 typedef enum {
-  VAR_BLOCK,  // hardware block index along `axis`
+  VAR_BLOCK,   // hardware block index along `axis`
   VAR_WORKERS, // number of blocks of a persistent kernel
   VAR_TEAM,    // number of a team of consumers (Kernel.teams), between the roles and teams passes
-  VAR_THREAD, // linear thread index in the block, 0 .. threads-1
+  VAR_THREAD,  // linear thread index in the block, 0 .. threads-1
   VAR_LOOP,
   VAR_LET,
   VAR_SIZE,   // symbolic tensor size (T.dynamic): int64_t in the ABI, >= 0
@@ -79,11 +79,11 @@ struct Var {
 };
 
 typedef enum {
-  EX_INT,    // any integer type, index or bool
+  EX_INT, // any integer type, index or bool
   EX_FLOAT,
   EX_VAR,
-  EX_LOAD,   // one element; global loads out of bounds are the buffer's safe value at TILE level,
-             // and an error at THREAD level
+  EX_LOAD, // one element; global loads out of bounds are the buffer's safe value at TILE level,
+           // and an error at THREAD level
   EX_UNARY,
   EX_BINARY,
   EX_CAST,   // value conversion: float->int truncates and saturates; float->narrower float rounds
@@ -147,10 +147,10 @@ Expr *ex_floordiv(Arena *a, Expr *x, Expr *y);
 Expr *ex_floormod(Arena *a, Expr *x, Expr *y);
 Expr *ex_and(Arena *a, Expr *x, Expr *y); // NULL stands for true on either side
 Expr *ex_lt(Arena *a, Expr *x, Expr *y);
-Expr *ex_at(Expr *x, Span span); // sets the span when it has none; returns x
+Expr *ex_at(Expr *x, Span span);              // sets the span when it has none; returns x
 bool ex_const(const Expr *x, int64_t *value); // an integer or bool constant?
-bool ex_is(const Expr *x, int64_t value); // is it this integer constant?
-bool ex_equal(const Expr *x, const Expr *y); // same structure
+bool ex_is(const Expr *x, int64_t value);     // is it this integer constant?
+bool ex_equal(const Expr *x, const Expr *y);  // same structure
 // Replaces variables: map(ctx, var) gives the replacement or NULL to keep.
 Expr *ex_replace(Arena *a, Expr *x, Expr *(*map)(void *ctx, Var *v), void *ctx);
 Expr *ex_subst(Arena *a, Expr *x, Var *v, Expr *by);
@@ -167,7 +167,7 @@ typedef struct TensorMap TensorMap;
 
 // Where the program wants elements, by a function of their indices: kept as written.
 typedef struct {
-  int n;     // variables: one a dimension, and one for the replica where there are several
+  int n; // variables: one a dimension, and one for the replica where there are several
   Var **var;
   int m;
   Expr **to; // indices into another shape; of a fragment: the thread, then the register
@@ -200,12 +200,12 @@ struct Buffer {
 // densely in shared memory, the innermost dimension first.
 enum { MAP_RANK = 5 };
 struct TensorMap {
-  Buffer *of;        // the tensor or workspace, of elements as wide
-  int box[MAP_RANK]; // elements a copy spans in each dimension, 1 .. 256
+  Buffer *of;         // the tensor or workspace, of elements as wide
+  int box[MAP_RANK];  // elements a copy spans in each dimension, 1 .. 256
   int step[MAP_RANK]; // takes every step-th element of them, 1 .. 8: ceil(box / step) are copied
-  int swizzle;       // 0, 32, 64 or 128: the span in bytes in which 16-byte chunks are permuted
-  int l2;            // 0, 64, 128 or 256: bytes that L2 fetches together
-  bool nan;          // elements out of bounds read as NaN, not 0
+  int swizzle;        // 0, 32, 64 or 128: the span in bytes in which 16-byte chunks are permuted
+  int l2;             // 0, 64, 128 or 256: bytes that L2 fetches together
+  bool nan;           // elements out of bounds read as NaN, not 0
 };
 int64_t map_elems(const TensorMap *m, int rank); // elements that one copy writes
 
@@ -285,8 +285,14 @@ typedef enum {
   ATOMIC_SET
 } AtomicFn;
 bool op_reduces(AtomicFn fn, DType t); // do bulk and tensor copies combine elements of t so?
-typedef enum { ORDER_RELAXED, ORDER_CONSUME, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
-               ORDER_SEQ_CST } MemoryOrder;
+typedef enum {
+  ORDER_RELAXED,
+  ORDER_CONSUME,
+  ORDER_ACQUIRE,
+  ORDER_RELEASE,
+  ORDER_ACQ_REL,
+  ORDER_SEQ_CST
+} MemoryOrder;
 // How values are combined; on floats a number wins over a NaN unless the op says nan.
 typedef enum {
   RED_SUM,
@@ -307,8 +313,8 @@ typedef enum {
   ST_BLOCK,
   ST_FOR,
   ST_IF,
-  ST_LET,    // binds var for the rest of the enclosing block
-  ST_STORE,  // buf[idx...] = cast(value); out-of-bounds global stores are skipped at TILE level
+  ST_LET,   // binds var for the rest of the enclosing block
+  ST_STORE, // buf[idx...] = cast(value); out-of-bounds global stores are skipped at TILE level
   ST_OP,
   ST_ASSUME, // a fact; no effect
 } StmtKind;
@@ -329,6 +335,7 @@ typedef VEC(Stmt *) StmtVec;
 
 struct Stmt {
   StmtKind kind;
+  bool known; // ST_ASSUME: holds by what a pass made, and is no fact of the source, which -g traps
   Span span;
   union {
     StmtVec block;
@@ -340,17 +347,17 @@ struct Stmt {
       Expr *cond; // LOOP_WHILE; of other loops that go on only while it holds, asked before each
                   // iteration (at tile level after `check`); else NULL
       Stmt *body;
-      int num_stages; // LOOP_PIPELINED
-      int unroll;     // LOOP_UNROLL: 0 fully, else the factor
-      bool async;     // LOOP_PARALLEL: the pipeline asks for cp.async, as of an OP_COPY
-      Layout *layout; // LOOP_PARALLEL: thread mapping, by annotation or the layout pass
+      int num_stages;         // LOOP_PIPELINED
+      int unroll;             // LOOP_UNROLL: 0 fully, else the factor
+      bool async;             // LOOP_PARALLEL: the pipeline asks for cp.async, as of an OP_COPY
+      Layout *layout;         // LOOP_PARALLEL: thread mapping, by annotation or the layout pass
       const IndexMap *places; // the same as a function, by annotation
     } loop;
     struct {
       Expr *cond;
       Stmt *yes, *no; // no may be NULL
-      bool roles; // yes: the consumers, threads below Kernel.threads; no: the producers behind
-                  // Both go on at once; a barrier of all threads in `yes` is over the consumers
+      bool roles;     // yes: the consumers, threads below Kernel.threads; no: the producers behind
+                      // Both go on at once; a barrier of all threads in `yes` is over the consumers
     } branch;
     struct {
       Var *var;
@@ -388,23 +395,24 @@ Stmt *st_while(Arena *a, Expr *cond, Stmt *body, Span span);
 Stmt *st_op(Arena *a, OpCode op, Span span, ...);
 Stmt *st_atomic(Arena *a, Span span, Region *dst, Expr *value, int64_t fn); // relaxed
 Stmt *st_assume(Arena *a, Expr *cond, Span span);
+Stmt *st_known(Arena *a, Expr *cond, Span span); // an assume that holds by what a pass made
 Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span);
 Buffer *buf_new(Arena *a, const char *name, DType type, Scope scope, Expr **shape, int n,
                 Span span);
 Region *region_new(Arena *a, Buffer *b, Expr **min, Expr **extent); // copies the n pointers
 Region *region_whole(Arena *a, Buffer *b);
 Region *region_flat(Arena *a, Buffer *b, Expr *offset, int count); // THREAD level: one dimension
-bool region_is_whole(const Region *r); // all of its buffer
+bool region_is_whole(const Region *r);                             // all of its buffer
 const Buffer *buf_root(const Buffer *b); // whose storage it names: its tensor, its base, or itself
-int64_t buf_elems(const Buffer *b); // product of constant extents; dies when symbolic
-int64_t buf_bytes(const Buffer *b); // that they fill, rounded up
+int64_t buf_elems(const Buffer *b);      // product of constant extents; dies when symbolic
+int64_t buf_bytes(const Buffer *b);      // that they fill, rounded up
 // Calls f on every statement, parents first; on_expr on every root expression of each.
 void st_walk(Stmt *s, void (*f)(void *ctx, Stmt *s), void *ctx);
 bool st_is_op(const Stmt *s, OpCode op);
-bool st_has_op(Stmt *s, OpCode op);  // in the tree s
-int st_count_op(Stmt *s, OpCode op); // in the tree s
+bool st_has_op(Stmt *s, OpCode op);                                   // in the tree s
+int st_count_op(Stmt *s, OpCode op);                                  // in the tree s
 void st_exprs(Stmt *s, void (*f)(void *ctx, Expr **slot), void *ctx); // of s itself only
-bool st_uses(Stmt *s, const Var *v); // anywhere in the tree
+bool st_uses(Stmt *s, const Var *v);                                  // anywhere in the tree
 Stmt *st_only(const Stmt *s); // what blocks of one statement hold; s itself where it is none
 // Rebuilds a tree bottom-up: f gets each statement after its children and returns what replaces it
 // (NULL: nothing).
@@ -418,8 +426,8 @@ typedef enum { ACC_READ, ACC_WRITE, ACC_ATOMIC } AccessMode;
 
 typedef struct {
   AccessMode mode;
-  bool async;      // completes at a later async_wait
-  Region region;   // element loads and stores appear as regions of extent 1
+  bool async;    // completes at a later async_wait
+  Region region; // element loads and stores appear as regions of extent 1
   Span span;
 } Access;
 
@@ -446,7 +454,7 @@ typedef struct {
 typedef struct {
   Expr *cond;
   Span span;
-  bool on_device; // uses block or loop variables: cannot be checked by the launcher
+  bool on_device;  // uses block or loop variables: cannot be checked by the launcher
   const char *why; // what relies on it, for <symbol>_check; NULL for a user's T.assume
 } Fact;
 
@@ -462,12 +470,12 @@ typedef struct {
   const char *name; // <symbol>_k0
   Expr *grid[3];    // index expressions over sizes; 1 where unused
   int threads;
-  Var *block[3];    // hardware block indices
-  Var *workers;     // not NULL: persistent, with as many blocks as run at once, at most grid[0]:
-                    // this is their number, and grid[1] and grid[2] are 1
+  Var *block[3]; // hardware block indices
+  Var *workers;  // not NULL: persistent, with as many blocks as run at once, at most grid[0]:
+                 // this is their number, and grid[1] and grid[2] are 1
   Var *thread;
   VEC(Buffer *) buffers; // shared, fragment and local ones, and views; in order of declaration
-  Stmt *body;       // ST_BLOCK
+  Stmt *body;            // ST_BLOCK
   Level level;
   int teams;        // of consumers, `threads` each, that take turns at tiles; 0: one
   Var *team;        // whose the body is, while it stands for every team's; NULL: the threads are
@@ -477,7 +485,7 @@ typedef struct {
   bool raster_column;
   int64_t columns, narrow; // tiles along the first axis, which overlap, and the columns of each but
                            // the last that are its own (columns.c); 0: they do not
-  int64_t smem_bytes; // by the smem pass
+  int64_t smem_bytes;      // by the smem pass
   // THREAD level: how it is launched.
   int cluster[3];     // blocks of a cluster by axis; 0 is 1
   int launch_threads; // hardware threads of a block, which `thread` counts; 0: `threads`
@@ -492,15 +500,16 @@ typedef struct {
 } Bound;
 
 typedef struct {
-  const char *symbol;    // C name of the launcher
-  const char *file;      // source path as given, base name only
-  const char *bindings;  // "M=128, N=128" as bound, for the head comment
-  VEC(Bound) bound;      // the same one by one; not in the text form
-  VEC(Param) params;     // tensors and scalars as declared, eager results last
-  VEC(Var *) sizes;      // symbolic sizes by first appearance
+  const char *symbol;        // C name of the launcher
+  const char *file;          // source path as given, base name only
+  const char *bindings;      // "M=128, N=128" as bound, for the head comment
+  VEC(Bound) bound;          // the same one by one; not in the text form
+  VEC(Param) params;         // tensors and scalars as declared, eager results last
+  VEC(Var *) sizes;          // symbolic sizes by first appearance
   VEC(const char *) sources; // T.import_source: CUDA text that T.call_extern's functions are in
-  VEC(Buffer *) workspaces; // T.alloc_global: global buffers of the caller's one `void *workspace`,
-                            // shapes over sizes only; they hold nothing before the first kernel
+  VEC(Buffer *)
+  workspaces;            // T.alloc_global: global buffers of the caller's one `void *workspace`,
+                         // shapes over sizes only; they hold nothing before the first kernel
   VEC(Kernel *) kernels; // launched in this order on one stream: each sees what those before wrote
   VEC(Fact) facts;       // what proofs may use, and the launcher checks
 } Program;
@@ -523,7 +532,7 @@ Traffic *traffic_new(Arena *a, const Kernel *k);
 // Does s itself, not what is nested in it, read what k writes, or write what k reads or writes?
 bool traffic_meets(const Traffic *t, Stmt *s);
 bool traffic_writes(const Traffic *t, const Buffer *b); // does k?
-bool traffic_meets_any(const Traffic *t, Stmt *s); // s, or what is nested in it
+bool traffic_meets_any(const Traffic *t, Stmt *s);      // s, or what is nested in it
 // Does k start beside the program's kernel before it, and wait for that one only before what meets
 // it, and at its end? (A kernel's blocks let the next one start when they have waited, so that all
 // before those two is complete.)
@@ -533,7 +542,7 @@ Program *ir_clone(Arena *a, const Program *p); // deep copy with fresh variables
 // A copy of one of its kernels, with fresh variables and buffers but those of the program.
 Kernel *ir_clone_kernel(Arena *a, const Program *p, const Kernel *k);
 void ir_private(Arena *a, Kernel *k); // fragments that nothing spreads become local
-void ir_roles(Program *p); // computes every Param.role from the accesses
+void ir_roles(Program *p);            // computes every Param.role from the accesses
 // Does the first kernel that touches b only write it? Then later ones read what that one wrote.
 bool ir_written_first(const Program *p, const Buffer *b);
 
@@ -571,11 +580,11 @@ void facts_push_let(Facts *f, Var *v, Expr *value);
 void facts_push_cond(Facts *f, Expr *cond); // holds from here (conjunctions are split)
 // Constant bounds of an integer expression; INT64_MIN / INT64_MAX where unbounded.
 void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi);
-bool facts_prove(Facts *f, Expr *cond); // true only when cond holds wherever the facts do
+bool facts_prove(Facts *f, Expr *cond);          // true only when cond holds wherever the facts do
 bool facts_distinct(Facts *f, Expr *x, Expr *y); // x != y always? (ring slots: (k+2)%3 against k%3)
 int64_t facts_divisor(Facts *f, Expr *x); // largest known d with x % d == 0; 0 for the constant 0
-Expr *facts_simplify(Facts *f, Expr *x); // same value wherever the facts hold; canonical sums,
-                                         // (a*8+b)//8, (x%m)%m, decided comparisons, min and max
+Expr *facts_simplify(Facts *f, Expr *x);  // same value wherever the facts hold; canonical sums,
+                                          // (a*8+b)//8, (x%m)%m, decided comparisons, min and max
 
 // x as sum of coeff[i] * term[i] + constant, terms being non-affine subexpressions or variables.
 typedef struct {

@@ -144,7 +144,7 @@ void print_stmt(Printer *p, const Stmt *s, int indent) {
     break;
   case ST_OP: print_op(p, s); break;
   case ST_ASSUME:
-    buf_puts(p->out, "assume ");
+    buf_puts(p->out, s->known ? "known " : "assume ");
     print_expr(p, s->u.assume, 0);
     break;
   }

@@ -166,9 +166,11 @@ static Stmt *statement(Reader *r) {
     s->span = read_span(r, s->span);
     return s;
   }
-  if (read_accept(r, "assume")) {
+  bool known = read_accept(r, "known");
+  if (known || read_accept(r, "assume")) {
     Expr *cond = read_expr(r, 0);
-    return st_assume(r->arena, cond, read_span(r, read_since(r, lo)));
+    Span span = read_span(r, read_since(r, lo));
+    return known ? st_known(r->arena, cond, span) : st_assume(r->arena, cond, span);
   }
   if (r->tok.kind == TOK_NAME && op_find(r->tok.text, &code)) return op(r, code, lo);
   if (r->tok.kind == TOK_NAME) return store(r, lo);

@@ -117,6 +117,12 @@ Stmt *st_assume(Arena *a, Expr *cond, Span span) {
   return s;
 }
 
+Stmt *st_known(Arena *a, Expr *cond, Span span) {
+  Stmt *s = st_assume(a, cond, span);
+  s->known = true;
+  return s;
+}
+
 Var *var_new(Arena *a, const char *name, DType type, VarKind kind, Span span) {
   Var *v = NEW(a, Var);
   *v = (Var){.name = arena_str(a, name), .type = type, .kind = kind, .span = span};

@@ -59,7 +59,7 @@ bool word_reserved(const char *s) {
     "block", "thread", "raster", "smem", "strides", "align", "safe", "layout", "offset", "stages",
     "factor", "role", "name", "device", "why", "tensor", "file", "bindings", "workspace", "while",
     "bits", "of", "map", "box", "steps", "swizzle", "l2", "cluster", "launch", "places", "to",
-    "copies", "source", "async",
+    "copies", "source", "async", "known",
   };
   DType t;
   OpCode op;

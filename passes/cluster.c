@@ -273,7 +273,7 @@ Cluster cluster_open(PassCtx *c, Kernel *k, const PlanRoles *roles) {
   }
   st_add(a, out, st_let(a, at, value, k->span));
   Expr *low = ex_bin(a, BIN_LE, ex_index(a, 0), ex_var(a, at));
-  st_add(a, out, st_assume(a, ex_and(a, low, ex_lt(a, ex_var(a, at), extent)), k->span));
+  st_add(a, out, st_known(a, ex_and(a, low, ex_lt(a, ex_var(a, at), extent)), k->span));
   st_add(a, out, k->body);
   k->body = out;
   raster_kernel(k, c); // walks over clusters
@@ -291,7 +291,7 @@ void cluster_close(Arena *a, Kernel *k, int blocks, Var *rank) {
     Var *cluster = var_new(a, old ? old->name : "cluster", DT_INDEX, VAR_LET, k->span);
     st_add(a, out, st_let(a, rank, ex_floormod(a, ex_var(a, cta), n), k->span));
     st_add(a, out, st_let(a, cluster, ex_floordiv(a, ex_var(a, cta), n), k->span));
-    st_add(a, out, st_assume(a, ex_lt(a, ex_var(a, cluster), k->grid[0]), k->span));
+    st_add(a, out, st_known(a, ex_lt(a, ex_var(a, cluster), k->grid[0]), k->span));
     Subst s = {.arena = a};
     if (old) subst_add(&s, old, ex_var(a, cluster));
     subst_stmt(&s, k->body);

@@ -156,7 +156,7 @@ static Stmt *placed(const Parts *p, int64_t from, int64_t to) {
     Expr *value = ex_cast(a, DT_INDEX, ex_load(a, p->cell.data[i], &zero, 1));
     st_add(a, out, st_let(a, v, value, span));
     Expr *known = ex_subst(a, p->known.data[i], p->var.data[i], ex_var(a, v));
-    st_add(a, out, st_assume(a, known, span));
+    st_add(a, out, st_known(a, known, span));
     subst_add(&s, p->var.data[i], ex_var(a, v));
   }
   for (int64_t i = from; i < to; i++) {

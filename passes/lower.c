@@ -267,7 +267,7 @@ static void lower_one(Lower *l, Stmt *s, Stmt *out) {
   case ST_OP: lower_op(l, s, out); break;
   case ST_ASSUME: {
     Expr *cond = lower_expr(l, s->u.assume);
-    st_add(l->arena, out, st_assume(l->arena, cond, s->span));
+    st_add(l->arena, out, (s->known ? st_known : st_assume)(l->arena, cond, s->span));
     facts_push_cond(l->facts, cond);
     break;
   }

@@ -29,7 +29,7 @@ static void name_blocks(Arena *a, const Tiles *t, Expr *rest, Subst *s, Stmt *ou
     Var *v = var_new(a, t->block[i]->name, DT_INDEX, VAR_LET, t->block[i]->span);
     st_add(a, out, st_let(a, v, value, out->span));
     Expr *low = ex_bin(a, BIN_LE, zero, ex_var(a, v)), *high = ex_lt(a, ex_var(a, v), t->grid[i]);
-    st_add(a, out, st_assume(a, ex_and(a, low, high), out->span));
+    st_add(a, out, st_known(a, ex_and(a, low, high), out->span));
     subst_add(s, t->block[i], ex_var(a, v));
   }
 }
@@ -93,7 +93,7 @@ Stmt *persist_tiles(Arena *a, const Kernel *k, const Tiles *t, Stmt *body, Stmt 
   Expr *total = ex_mul(a, t->total, t->each);
   if (!ex_is(t->each, 1)) place = var_new(a, "place", DT_INDEX, VAR_LET, span);
   st_add(a, in, st_let(a, place, at, span));
-  st_add(a, in, st_assume(a, ex_lt(a, ex_var(a, place), total), span));
+  st_add(a, in, st_known(a, ex_lt(a, ex_var(a, place), total), span));
   if (place != tile)
     st_add(a, in, st_let(a, tile, ex_floordiv(a, ex_var(a, place), t->each), span));
   if (skip) {

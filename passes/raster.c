@@ -62,7 +62,7 @@ void raster_kernel(Kernel *k, PassCtx *c) {
   for (int i = 0; i < 2; i++) {
     Expr *in =
         ex_and(a, ex_bin(a, BIN_LE, zero, ex_var(a, v[i])), ex_lt(a, ex_var(a, v[i]), k->grid[i]));
-    st_add(a, r.out, st_assume(a, in, k->span));
+    st_add(a, r.out, st_known(a, in, k->span));
   }
   st_add(a, r.out, k->body);
   k->body = r.out;

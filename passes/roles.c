@@ -63,7 +63,7 @@ static void take_slot(Roles *r, const Turn *t, int depth, Stmt *out, Span span) 
   Expr *low = ex_bin(r->a, BIN_LE, zero, at), *high = ex_lt(r->a, at, num(r, depth));
   Expr *now = depth == 1 ? zero : ex_cast(r->a, DT_INDEX, value(r, t->slot));
   st_add(r->a, out, st_let(r->a, t->at, now, span));
-  st_add(r->a, out, st_assume(r->a, ex_and(r->a, low, high), span));
+  st_add(r->a, out, st_known(r->a, ex_and(r->a, low, high), span));
 }
 
 static Region *barrier(Roles *r, Buffer *bars, Expr *at) {

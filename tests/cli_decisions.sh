@@ -110,6 +110,13 @@ case_protocol() { # of channels, explained once a file that has some
   "$TLC" --arch=sm_90a -fno-warp-specialize samples/gemm.tl -o "$D/x.cu" || fail emit
   same "$(told)" 0
 }
+case_traps() { # -g traps facts of the source, not those that the passes made: branches would serialise wgmma
+  traps() { "$TLC" -g --arch=sm_90a "$@" -o "$D/x.cu" && grep -c 'tlc_trap();$' "$D/x.cu"; }
+  same "$(traps samples/gemm_nt.tl -fcluster=2 -flate-stores)" 0
+  same "$(traps samples/gemm.tl -fno-persistent -fraster=2)" 0
+  sed 's/^            T.clear(C_local)/            T.assume(bx < 7)\n&/' samples/gemm.tl > "$D/fact.tl"
+  same "$(traps "$D/fact.tl")" 1
+}
 case_starved() { # a product that has registers enough only without a producer gets none, unless it is forced
   starved() {
     "$TLC" --arch=sm_90a --remarks tests/cases/gemm_forms.tl ${2-} \

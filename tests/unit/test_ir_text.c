@@ -119,7 +119,7 @@ static bool same_stmt(const Stmt *x, const Stmt *y) {
     }
     return true;
   }
-  case ST_ASSUME: return same_expr(x->u.assume, y->u.assume);
+  case ST_ASSUME: return x->known == y->known && same_expr(x->u.assume, y->u.assume);
   }
   return false;
 }
