@@ -109,7 +109,7 @@ static int64_t place(Life **placed, int n, const Life *l, bool close) {
 }
 
 // What would fit: fewer stages, else smaller tiles.
-static const char *advice(PassCtx *c, const Scan *s, int64_t total) {
+static const char *advice(PassCtx *c, const Kernel *k, const Scan *s, int64_t total) {
   int64_t per_stage = 0, limit = c->target->max_smem_block;
   int stages = 0;
   const Life *largest = NULL;
@@ -120,10 +120,13 @@ static const char *advice(PassCtx *c, const Scan *s, int64_t total) {
     if (b && b->ring > stages) stages = b->ring;
     if (!largest || l->bytes > largest->bytes) largest = l;
   }
+  const char *asked = pass_flag(c, NULL, "stages", 0) ? "-fstages"
+                      : pass_flag(c, k, "stages", 0)  ? "stages"
+                                                      : "num_stages";
   for (int n = stages - 1; n >= 1; n--) {
     int64_t bytes = total - per_stage * (stages - n);
     if (bytes <= limit)
-      return arena_printf(c->arena, "num_stages=%d instead of %d takes %lld", n, stages,
+      return arena_printf(c->arena, "%s=%d instead of %d takes %lld", asked, n, stages,
                           (long long)bytes);
   }
   return arena_printf(c->arena, "use smaller tiles: %s alone takes %lld", largest->buf->name,
@@ -180,7 +183,7 @@ static void smem_kernel(Program *p, Kernel *k, PassCtx *c) {
   if (total > limit && thrift_more(c, p, k, total)) return;
   if (total > limit) {
     diag_report(c->diags, DIAG_SMEM_LIMIT, k->span, (long long)total,
-                (long long)c->target->max_smem_block, c->target->name, advice(c, &s, total));
+                (long long)c->target->max_smem_block, c->target->name, advice(c, k, &s, total));
     note_tiles(p, c, order, s.lives.len);
   }
   if (s.lives.len && total < sum)
