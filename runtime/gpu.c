@@ -118,20 +118,30 @@ static RtStatus make_context(RtGpu *g, Buf *err) {
   return gpu_result(g, result, "making a stream", err);
 }
 
-RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err) {
+RtStatus rt_gpu_find(int ordinal, RtGpu **out, Buf *err) {
   Arena *a = arena_new();
   RtGpu *g = NEW(a, RtGpu);
   g->arena = a;
   *out = NULL;
   RtStatus status = load_driver(g, err);
   if (status == RT_OK) status = pick_device(g, ordinal, err);
-  if (status == RT_OK) status = make_context(g, err);
   if (status == RT_OK) {
     describe(g);
     *out = g;
   } else {
     rt_gpu_close(g);
   }
+  return status;
+}
+
+RtStatus rt_gpu_start(RtGpu *g, Buf *err) { return make_context(g, err); }
+
+RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err) {
+  RtStatus status = rt_gpu_find(ordinal, out, err);
+  if (status == RT_OK) status = make_context(*out, err);
+  if (status == RT_OK) return status;
+  rt_gpu_close(*out);
+  *out = NULL;
   return status;
 }
 

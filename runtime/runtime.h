@@ -188,6 +188,9 @@ typedef struct {
 } RtGpuInfo;
 
 RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err);
+// Its two halves: what it is, in no time; then it can be used.
+RtStatus rt_gpu_find(int ordinal, RtGpu **out, Buf *err);
+RtStatus rt_gpu_start(RtGpu *g, Buf *err);
 void rt_gpu_close(RtGpu *g); // NULL is fine
 const RtGpuInfo *rt_gpu_info(const RtGpu *g);
 void *rt_gpu_stream(const RtGpu *g);                                 // a cudaStream_t

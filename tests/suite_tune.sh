@@ -173,6 +173,9 @@ case_lacks() {
   has "$D/err" '--no-run'
   FAKE_GPU=silent tune; same $? 3
   has "$D/err" 'the runner does not answer: exit status 1'
+  FAKE_GPU=late tune; same $? 3
+  has "$D/err" 'opening the GPU: CUDA_ERROR_DEVICE_UNAVAILABLE'
+  lacks "$D/log" '^(try|build)'
   CUDACXX=/no/nvcc tune; same $? 3
   has "$D/err" "CUDACXX is '/no/nvcc'"
   FAKE_GPU=busy tune; same $? 0

@@ -137,6 +137,7 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
     if (i > 0) (void)lap(w); // else since tlc began
     need(&q, i + 1); // what is built for this one is to serve the next one
     tn_sharing_decide(q.sharing);
+    if (!tn_interrupted && !tn_workshop_ready(w) && !tn_interrupted) return EXIT_MACHINE;
     const Size *size = &q.all.data[i], *next = i + 1 < q.all.len ? size + 1 : NULL;
     size->space->seconds += lap(w);
     if (sweep->name && !w->options->json) printf("\n%s = %s\n", sweep->name, size->value);

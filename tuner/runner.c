@@ -93,26 +93,36 @@ static void answer_verdict(Runner *r, TnVerdict v, const Buf *why) {
   if (v == TN_TRIAL_FAULT || v == TN_TRIAL_HUNG) _exit(0);
 }
 
-static void hello(Runner *r, const Options *o) {
-  Buf b = {0}, err = {0};
-  bool was_busy = tn_gpu_busy(&err);
-  const char *busy = was_busy ? arena_str(o->arena, buf_str(&err)) : NULL;
-  err.len = 0;
-  if (!r->gpu && rt_gpu_open(0, &r->gpu, &err) != RT_OK) {
-    answer_text(r, "missing", buf_str(&err));
-    buf_free(&err);
-    return;
-  }
-  r->trials = tn_trials_new(o, r->gpu, &(TnWatcher){started, meanwhile, r});
+// "found" says what the GPU is, "gpu" that it can be used, which takes its time.
+static void answer_gpu(Runner *r, const char *verb, const char *busy) {
   const RtGpuInfo *i = rt_gpu_info(r->gpu);
-  tn_wire_verb(&b, "gpu");
+  Buf b = {0};
+  tn_wire_verb(&b, verb);
   tn_wire_text(&b, "name", i->name);
   tn_wire_text(&b, "arch", i->arch);
   tn_wire_int(&b, "sm", i->sm);
   tn_wire_int(&b, "driver", i->driver);
   if (busy) tn_wire_text(&b, "busy", busy);
   answer(r, &b);
+}
+
+static void hello(Runner *r, const Options *o) {
+  Buf err = {0}, others = {0};
+  RtStatus s = r->gpu ? RT_OK : rt_gpu_find(0, &r->gpu, &err);
+  bool first = !r->trials, busy = false;
+  if (s == RT_OK && first) {
+    answer_gpu(r, "found", NULL);
+    busy = tn_gpu_busy(&others); // before this process has a context itself
+    s = rt_gpu_start(r->gpu, &err);
+  }
+  if (s == RT_OK) {
+    if (first) r->trials = tn_trials_new(o, r->gpu, &(TnWatcher){started, meanwhile, r});
+    answer_gpu(r, "gpu", busy ? buf_str(&others) : NULL);
+  } else {
+    answer_text(r, "missing", buf_str(&err));
+  }
   buf_free(&err);
+  buf_free(&others);
 }
 
 static void try_one(Runner *r, const TnMessage *m, bool keep) {

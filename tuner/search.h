@@ -25,6 +25,7 @@ typedef struct {
   int sm, driver;
   const char *nvcc;    // its last line of --version
   const char **inputs; // hashes of the files of --in, in order
+  bool greeted;        // the runner can use the GPU
   bool aside;          // it was said that the cache's folder takes no builds
   double mark;         // until when it is known where the time went
 } TnWorkshop;
@@ -32,6 +33,8 @@ typedef struct {
 // Opens cache, pool and runner. An exit status, after a message where it is not 0.
 int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a);
 void tn_workshop_close(TnWorkshop *w);
+// Waits for a runner that was opening the GPU meanwhile. False after a message.
+bool tn_workshop_ready(TnWorkshop *w);
 // tn_pool_wait, while what compiles later sizes is heard, too.
 bool tn_workshop_wait(TnWorkshop *w, const struct pollfd *session, bool *heard, int ms);
 // Starts the runner anew and greets it. False after a message.

@@ -4,7 +4,8 @@
 //   verb TAB name=value TAB name=value ...
 // with \t, \n and \\ for those bytes in values. A runner answers each message of the tuner:
 //
-//   hello                          -> gpu name= arch= sm= driver= busy=  |  missing text=
+//   hello                          -> [found name= arch= sm= driver=]
+//                                     gpu name= arch= sm= driver= busy=  |  missing text=
 //   prepare id= ...                -> nothing: inputs and reference of the candidates to come;
 //                                     "prepare ahead": of those after them
 //   ahead id= lib= ...             -> nothing: the candidate that is likely to be tried next, to be

@@ -59,20 +59,29 @@ static bool greet(TnWorkshop *w) {
   return true;
 }
 
-static bool hear_greeting(TnWorkshop *w) {
+static void note_gpu(TnWorkshop *w, const TnMessage *m) {
+  const char *name = tn_wire_get(m, "name"), *arch = tn_wire_get(m, "arch");
+  const char *busy = tn_wire_get(m, "busy");
+  w->gpu = name ? tn_plain(w->arena, name) : "a GPU";
+  w->arch = arch ? tn_plain(w->arena, arch) : "sm_80";
+  w->sm = (int)tn_wire_get_int(m, "sm", 80);
+  w->driver = (int)tn_wire_get_int(m, "driver", 0);
+  if (busy && w->session.starts == 1)
+    fprintf(stderr, "tlc: %s is in use by others (%s): times will be too long\n", w->gpu,
+            tn_plain(w->arena, busy));
+}
+
+// found: what the GPU is will do. False after a message.
+static bool hear_greeting(TnWorkshop *w, bool found) {
   Buf how = {0};
   TnMessage m = {0};
-  bool answered = tn_session_wait(&w->session, w->arena, clock_seconds() + HELLO_S, &m);
-  if (answered && !strcmp(m.verb, "gpu")) {
-    const char *name = tn_wire_get(&m, "name"), *arch = tn_wire_get(&m, "arch");
-    const char *busy = tn_wire_get(&m, "busy");
-    w->gpu = name ? tn_plain(w->arena, name) : "a GPU";
-    w->arch = arch ? tn_plain(w->arena, arch) : "sm_80";
-    w->sm = (int)tn_wire_get_int(&m, "sm", 80);
-    w->driver = (int)tn_wire_get_int(&m, "driver", 0);
-    if (busy && w->session.starts == 1)
-      fprintf(stderr, "tlc: %s is in use by others (%s): times will be too long\n", w->gpu,
-              tn_plain(w->arena, busy));
+  bool answered;
+  double deadline = clock_seconds() + HELLO_S;
+  do answered = tn_session_wait(&w->session, w->arena, deadline, &m);
+  while (answered && !found && !strcmp(m.verb, "found"));
+  w->greeted = answered && !strcmp(m.verb, "gpu");
+  if (w->greeted || (answered && !strcmp(m.verb, "found"))) {
+    note_gpu(w, &m);
     return true;
   }
   if (tn_interrupted) return false;
@@ -88,7 +97,9 @@ static bool hear_greeting(TnWorkshop *w) {
   return false;
 }
 
-bool tn_workshop_restart(TnWorkshop *w) { return greet(w) && hear_greeting(w); }
+bool tn_workshop_ready(TnWorkshop *w) { return w->greeted || hear_greeting(w, false); }
+
+bool tn_workshop_restart(TnWorkshop *w) { return greet(w) && hear_greeting(w, false); }
 
 int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   Buf err = {0};
@@ -107,7 +118,7 @@ int tn_workshop_open(TnWorkshop *w, const Options *o, Arena *a) {
   w->nvcc = nvcc_version(a, nvcc); // while the runner opens the GPU
   w->inputs = NEWN(a, const char *, o->in.len + 1);
   for (int i = 0; i < o->in.len; i++) w->inputs[i] = tn_hash_file(a, o->in.data[i].value);
-  bool heard = hear_greeting(w);
+  bool heard = hear_greeting(w, true);
   if (tn_interrupted) fputs("tlc: interrupted\n", stderr);
   if (tn_interrupted) return 128 + tn_interrupted;
   if (!heard) return EXIT_MACHINE;

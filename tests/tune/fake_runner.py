@@ -5,7 +5,7 @@ FAKE_RUNNER: what candidates do, "VERB:NAME=VALUE[,NAME=VALUE][;...]", VERB one 
 answers), hung, fault, die, garbage, nan, inf, failed, wrong, slow, dirty and sick (wrong and fault, unless first in its
 process), late (wrong in the final round alone), flood and babble (bytes, and lines, without end), paint (words that
 would spoil a terminal); "shared=1" is a build that sizes share.
-FAKE_GPU=none: there is none; =silent: no greeting; =deaf: none, ever. FAKE_LOG: a line for each trial.
+FAKE_GPU=none: there is none; =late: it is found, and cannot be used; =silent: no greeting; =deaf: none, ever. FAKE_LOG: a line for each trial.
 FAKE_SLEEP, FAKE_FINAL: seconds that a trial and a final round take; FAKE_REST: more of it, rests; FAKE_KERNEL: the share of it that kernels ran.
 """
 import math, os, signal, subprocess, sys, time
@@ -70,6 +70,9 @@ for line in sys.stdin:
         elif os.environ.get("FAKE_GPU") == "deaf":
             log("deaf")
             time.sleep(1000)
+        elif os.environ.get("FAKE_GPU") == "late":
+            say("found", name="Fake GPU", arch="sm_90a", sm=90, driver=13000)
+            say("missing", text="opening the GPU: CUDA_ERROR_DEVICE_UNAVAILABLE")
         elif os.environ.get("FAKE_GPU") == "silent":
             sys.exit(1)
         elif os.environ.get("FAKE_GPU") == "busy":
