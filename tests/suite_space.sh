@@ -170,6 +170,18 @@ case_roller() {
   rank samples/gemm_nt.tl "${SIZES[@]}" --roller --topk 4 --json || fail "$(cat "$D/err")"
   same "$(json 'len(c), c[0]["model_us"] <= c[3]["model_us"]')" "(4, True)"
 }
+case_roller_crowded() { # tiles that have no room all at once, and never are there all at once
+  rank samples/flash_attention_bwd.tl -p seq_len=256,heads=2,batch=1 --arch sm_90a --roller --topk 2 --json ||
+    fail "$(cat "$D/err")"
+  same "$(json 'len(live)')" 2
+  same "$(json '"block_M" in c[0]["config"]')" True # of the second of its kernels
+}
+case_roller_own() { # what the program has is among what is compiled
+  rank samples/gemv.tl --roller --topk 1 --json || fail "$(cat "$D/err")"
+  best=$(json 'live[0]["model_us"]')
+  rank samples/gemv.tl --space threads=256 --json || fail "$(cat "$D/err")"
+  same "$(json "$best <= min(x['model_us'] for x in live)")" True
+}
 case_hints() { # MatmulTemplate(...).recommend_hints in a configuration function
   "$TLC" --list-configs tests/eval/roller.tl -p M=512,N=512,K=256 > "$D/got" || fail "no list"
   same "$(wc -l < "$D/got")" 5

@@ -99,7 +99,8 @@ void tn_note_gemm(const struct Job *j, TnCandidate *c); // tile, warps and panel
 
 /* quick.c */
 
-// A rough time in us from tiles, without lowering; 0: the target has no room for them.
+// A rough time in us from tiles, without lowering, far more where they might not fit. 0: they do
+// not.
 double tn_estimate(Arena *a, const Program *tile, const Target *t, const TnFigures *f,
                    const TnBindings *sizes);
 
@@ -117,7 +118,8 @@ typedef struct {
 typedef VEC(TnKnob) TnKnobs;
 
 // By what of the program changes when a parameter does. False: it cannot be evaluated; printed.
-bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out);
+// kernels: how many it has.
+bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out, int *kernels);
 
 /* assemble.c */
 

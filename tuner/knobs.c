@@ -58,6 +58,8 @@ static bool same_tiles(const Kernel *a, const Kernel *b) {
   return true;
 }
 
+static bool same_threads(const Kernel *a, const Kernel *b) { return a->threads == b->threads; }
+
 static void look(void *ctx, Stmt *s) {
   int *most = ctx;
   if (s->kind == ST_FOR && s->u.loop.loop == LOOP_PIPELINED && s->u.loop.num_stages > *most)
@@ -70,15 +72,29 @@ static int stages(const Kernel *k) {
   return most;
 }
 
+static bool same_stages(const Kernel *a, const Kernel *b) { return stages(a) == stages(b); }
+
+static bool same_raster(const Kernel *a, const Kernel *b) {
+  return a->raster_panel == b->raster_panel;
+}
+
 static bool kind_of(const Program *a, const Program *b, TnKnobKind *out) {
-  const Kernel *x = a->kernels.data[0], *y = b->kernels.data[0];
+  static const struct {
+    bool (*same)(const Kernel *a, const Kernel *b);
+    TnKnobKind kind;
+  } order[] = {{same_tiles, TN_KNOB_TILE},
+               {same_threads, TN_KNOB_THREADS},
+               {same_stages, TN_KNOB_STAGES},
+               {same_raster, TN_KNOB_RASTER}};
   if (!same_tensors(a, b) || a->kernels.len != b->kernels.len) return false; // a size, a type
-  if (!same_tiles(x, y)) *out = TN_KNOB_TILE;
-  else if (x->threads != y->threads) *out = TN_KNOB_THREADS;
-  else if (stages(x) != stages(y)) *out = TN_KNOB_STAGES;
-  else if (x->raster_panel != y->raster_panel) *out = TN_KNOB_RASTER;
-  else return false;
-  return true;
+  for (size_t i = 0; i < LEN(order); i++) {
+    for (int k = 0; k < a->kernels.len; k++) {
+      if (order[i].same(a->kernels.data[k], b->kernels.data[k])) continue;
+      *out = order[i].kind;
+      return true;
+    }
+  }
+  return false;
 }
 
 static void add_value(Arena *a, TnKnob *k, int64_t v) {
@@ -121,9 +137,10 @@ static void probe(Arena *a, const TnSpace *s, const Program *base, const Bound *
   vec_push(a, out, k);
 }
 
-bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out) {
+bool tn_knobs(Arena *a, const TnSpace *s, TnKnobs *out, int *kernels) {
   Seen base = see(a, s, NULL, NULL);
   if (!base.ok) return false;
+  *kernels = base.p->kernels.len;
   for (int i = 0; i < base.p->bound.len; i++) probe(a, s, base.p, &base.p->bound.data[i], out);
   return true;
 }

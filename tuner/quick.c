@@ -5,6 +5,11 @@
 
 #include "tuner/model.h"
 
+// Not all tiles are needed at once: up to so many times the room may fit, but comes behind what
+// does.
+#define MOST_CROWD 4
+#define BEHIND_ALL 1e6
+
 typedef struct {
   MvEnv env;
   Arena *arena;
@@ -14,12 +19,25 @@ typedef struct {
   double times, flops, tensor, loaded, smem; // of a block; tensor: seconds of the whole GPU
   double fragments;                          // registers of the block
   double shared;                             // bytes
+  double again;                              // of these, those that a pipelined loop has twice
+  VEC(const Buffer *) twice;                 // these
+  int pipelined;                             // loops around
+  double crowd; // the share that its tiles take of what there is, were all of them needed at once
   bool bad;
 } Quick;
 
+static void twice(Quick *q, const Buffer *b) {
+  for (int i = 0; i < q->twice.len; i++)
+    if (q->twice.data[i] == b) return;
+  vec_push(q->arena, &q->twice, b);
+  q->again += (double)buf_elems(b) * dt_bits(b->dtype) / 8;
+}
+
 static void access(void *ctx, const Access *a) {
   Quick *q = ctx;
-  if (a->region.buf->scope != SC_GLOBAL) return;
+  const Buffer *b = a->region.buf;
+  if (b->scope == SC_SHARED && q->pipelined && a->mode != ACC_READ) twice(q, b);
+  if (b->scope != SC_GLOBAL) return;
   double bytes = dt_bits(a->region.buf->dtype) / 8.0;
   for (int i = 0; i < a->region.n; i++) {
     MvRange at = mv_eval(&q->env, a->region.min[i]), n = mv_eval(&q->env, a->region.extent[i]);
@@ -64,7 +82,9 @@ static void visit(Quick *q, Stmt *s) {
       vec_push(q->arena, &q->env.cells, (MvCell){.var = s->u.loop.var[i]});
       mv_set(&q->env, s->u.loop.var[i], at, at);
     }
+    q->pipelined += s->u.loop.loop == LOOP_PIPELINED;
     if (q->times > 0) visit(q, s->u.loop.body);
+    q->pipelined -= s->u.loop.loop == LOOP_PIPELINED;
     break;
   case ST_IF:
     if (mv_truth(&q->env, s->u.branch.cond)) visit(q, s->u.branch.yes);
@@ -86,9 +106,11 @@ static void room(Quick *q) {
     else q->fragments += bytes / 4;
   }
   double threads = q->kernel->threads;
-  if (q->fragments / threads > q->target->max_regs_per_thread - 24) q->bad = true;
-  if (q->fragments + 24 * threads > q->target->regs_per_sm) q->bad = true;
-  if (q->shared > (double)q->target->max_smem_block) q->bad = true;
+  double most = q->target->max_regs_per_thread - 24, all = q->target->regs_per_sm - 24 * threads;
+  double shared = fmax(q->shared, 2 * q->again); // others may have the place of these
+  q->crowd = fmax(q->fragments / threads / most, shared / (double)q->target->max_smem_block);
+  q->crowd = fmax(q->crowd, q->fragments / fmax(all, 1));
+  q->bad |= q->crowd > MOST_CROWD;
 }
 
 static double kernel_us(Quick *q) {
@@ -101,8 +123,8 @@ static double kernel_us(Quick *q) {
   }
   MvRange threads = {0, q->kernel->threads - 1};
   mv_set(&q->env, q->kernel->thread, threads, threads);
-  room(q);
   visit(q, q->kernel->body);
+  room(q);
   if (q->bad) return 0;
   double sms = q->f->sms, fit = floor((double)q->target->smem_per_sm / (2 * q->shared + 1024));
   double by_regs = floor(q->target->regs_per_sm / (q->fragments + 32.0 * q->kernel->threads));
@@ -112,7 +134,8 @@ static double kernel_us(Quick *q) {
   double tensor = blocks * q->tensor * waves, l2 = blocks * q->loaded / (q->f->l2 * 1e9);
   double smem = waves * blocks * q->smem / (sms * 128 * q->f->clock * 1e9);
   double most = fmax(tensor, fmax(l2, smem));
-  return 1e6 * (most + 0.1 * (tensor + l2 + smem)) + q->f->launch;
+  double us = 1e6 * (most + 0.1 * (tensor + l2 + smem)) + q->f->launch;
+  return q->crowd > 1 ? BEHIND_ALL * q->crowd * us : us;
 }
 
 double tn_estimate(Arena *a, const Program *tile, const Target *t, const TnFigures *f,

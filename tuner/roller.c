@@ -45,6 +45,16 @@ static TnBindings other_bindings(Arena *a, const TnSpace *s, const TnKnobs *knob
   return rest;
 }
 
+// The program's own tiles and threads have a place among the best: they may be well chosen.
+static void add_own(Arena *a, TnCandidates *list, TnCandidate own, const TnKnobs *knobs) {
+  for (int i = 0; i < knobs->len; i++) {
+    const TnKnob *k = &knobs->data[i];
+    bool shape = k->kind == TN_KNOB_TILE || k->kind == TN_KNOB_THREADS;
+    if (shape) vec_push(a, &own.bindings, (EvBinding){k->name, k->values.data[0]});
+  }
+  vec_push(a, list, own);
+}
+
 static TnCandidates best(TnSpace *s, int most) {
   int *order = NEWN(s->arena, int, s->all.len + 1), n = tn_rank(s, order);
   TnCandidates out = {0};
@@ -57,7 +67,8 @@ int tn_roller(TnSpace *s, int most, int jobs, void (*progress)(void *ctx, int do
               void *ctx) {
   Arena *a = s->arena;
   TnKnobs knobs = {0};
-  if (!tn_knobs(a, s, &knobs)) return EXIT_WRONG_PROGRAM;
+  int kernels;
+  if (!tn_knobs(a, s, &knobs, &kernels)) return EXIT_WRONG_PROGRAM;
   if (!knobs.len) {
     fprintf(stderr,
             "tlc: --roller: no open parameter of %s shapes its tiles, threads, stages or "
@@ -75,7 +86,8 @@ int tn_roller(TnSpace *s, int most, int jobs, void (*progress)(void *ctx, int do
   s->quick = true;
   tn_compile_all(&s, 1, jobs, progress, ctx);
   s->quick = false;
-  s->all = best(s, WORTH_COMPILING);
+  s->all = best(s, kernels > 1 ? 2 * WORTH_COMPILING : WORTH_COMPILING);
+  add_own(a, &s->all, first, &knobs);
   cross(a, &s->all, &knobs, 1u << TN_KNOB_STAGES | 1u << TN_KNOB_RASTER);
   number(&s->all);
   for (int i = 0; i < s->all.len; i++) s->all.data[i].model = (TnModel){0};

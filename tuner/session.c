@@ -65,7 +65,6 @@ bool tn_session_read(TnSession *s) {
   ssize_t n = -1;
   while (s->alive && s->in.len < MOST_IN && (n = read(s->child.output, chunk, sizeof chunk)) > 0)
     buf_add(&s->in, chunk, (size_t)n);
-  if (s->in.len >= MOST_IN) return memchr(s->in.data, '\n', s->in.len) != NULL; // of no use else
   return s->alive && n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 

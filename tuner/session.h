@@ -23,7 +23,8 @@ typedef struct {
 void tn_session_new(TnSession *s, Arena *a);
 bool tn_session_start(TnSession *s); // false with errno set
 void tn_session_send(TnSession *s, const Buf *line);
-// Takes in what has come without waiting. False when the process has closed its end.
+// Takes in what has come without waiting. False when the process has closed its end, or says more
+// at once than any answer is.
 bool tn_session_read(TnSession *s);
 bool tn_session_next(TnSession *s, Arena *a, TnMessage *m); // the next whole line
 // Ends the process; `how`, if wanted, gets how it ended. gently: it may end by itself first.

@@ -332,7 +332,9 @@ START_TEST(knobs) { // found by what they do, whatever they are called
       "                T.copy(S, C[y * 64, x * wide])\n"
       "    return main\n";
   TnKnobs found = {0};
-  ck_assert(tn_knobs(arena, &s, &found));
+  int kernels;
+  ck_assert(tn_knobs(arena, &s, &found, &kernels));
+  ck_assert_int_eq(kernels, 1);
   static const struct {
     const char *name;
     TnKnobKind kind;
