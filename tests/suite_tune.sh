@@ -176,6 +176,9 @@ case_lacks() {
   FAKE_GPU=late tune; same $? 3
   has "$D/err" 'opening the GPU: CUDA_ERROR_DEVICE_UNAVAILABLE'
   lacks "$D/log" '^(try|build)'
+  tune --in A=/no/A.npy; same $? 3
+  has "$D/err" '^tlc: --in A=/no/A.npy: No such file or directory$'
+  lacks "$D/log" '^build'
   CUDACXX=/no/nvcc tune; same $? 3
   has "$D/err" "CUDACXX is '/no/nvcc'"
   FAKE_GPU=busy tune; same $? 0

@@ -1,7 +1,9 @@
 // --tune on a GPU: one search for each size asked for, then what was found.
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/internal.h"
 #include "tuner/results.h"
@@ -135,7 +137,7 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
   int end = EXIT_OK; // of the whole: a size without a legal candidate is no reason to stop
   for (int i = 0; i < q.all.len; i++) {
     if (i > 0) (void)lap(w); // else since tlc began
-    need(&q, i + 1); // what is built for this one is to serve the next one
+    need(&q, i + 1);         // what is built for this one is to serve the next one
     tn_sharing_decide(q.sharing);
     if (!tn_interrupted && !tn_workshop_ready(w) && !tn_interrupted) return EXIT_MACHINE;
     const Size *size = &q.all.data[i], *next = i + 1 < q.all.len ? size + 1 : NULL;
@@ -170,6 +172,16 @@ static int write_all(const Options *o, const TnResults *list, const Sweep *sweep
   return o->output ? tn_write_winner(last, o->output) : EXIT_OK;
 }
 
+static bool can_read(const Options *o) { // else it would be found out after the builds
+  for (int i = 0; i < o->in.len; i++) {
+    if (!access(o->in.data[i].value, R_OK)) continue;
+    fprintf(stderr, "tlc: --in %s=%s: %s\n", o->in.data[i].key, o->in.data[i].value,
+            strerror(errno));
+    return false;
+  }
+  return true;
+}
+
 int tn_clear_cache(void) { return tn_db_clear(&(TnDbOptions){0}); }
 
 int tn_measure(const Options *given) {
@@ -183,6 +195,7 @@ int tn_measure(const Options *given) {
     return EXIT_USAGE;
   }
   tn_check_outputs(o);
+  if (!can_read(o)) return EXIT_MACHINE;
   if (o->tune.clear_cache && tn_clear_cache())
     fprintf(stderr, "tlc: the tuning cache cannot be removed\n");
   int status = tn_workshop_open(&w, o, o->arena);
