@@ -507,9 +507,9 @@ typedef struct {
   VEC(Param) params;         // tensors and scalars as declared, eager results last
   VEC(Var *) sizes;          // symbolic sizes by first appearance
   VEC(const char *) sources; // T.import_source: CUDA text that T.call_extern's functions are in
-  VEC(Buffer *)
-  workspaces;            // T.alloc_global: global buffers of the caller's one `void *workspace`,
-                         // shapes over sizes only; they hold nothing before the first kernel
+  // T.alloc_global: global buffers of the caller's one `void *workspace`, shapes over sizes only;
+  // they hold nothing before the first kernel.
+  VEC(Buffer *) workspaces;
   VEC(Kernel *) kernels; // launched in this order on one stream: each sees what those before wrote
   VEC(Fact) facts;       // what proofs may use, and the launcher checks
 } Program;

@@ -29,8 +29,7 @@ typedef struct {
 
 const Target *target_find(const char *name); // NULL when unknown
 const Target *target_at(int i);              // NULL past the end
-int target_thread_regs(const Target *t,
-                       int threads); // that a thread of a block of so many can have
+int target_thread_regs(const Target *t, int threads); // a thread of so many has at most
 
 // The first THREAD-level op that the target has no instruction for; NULL where it has all.
 const Stmt *target_lacks(const Target *t, const Program *p);

@@ -64,9 +64,10 @@ static Stmt *replace(void *ctx, Stmt *s) {
   if (!crew_is_all(t->kernel, crews_at(t->crews, s))) return s;
   int64_t M, N, K;
   plan_gemm_dims(s, &M, &N, &K);
-  bool a_first = ta && M < N;
+  bool a_first = ta && M < N; // the smaller one
+  int order[] = {!a_first, a_first};
   for (int n = 0; n < (ta ? 2 : 1); n++) {
-    int i = !(a_first ^ n);
+    int i = order[n];
     Stmt *with = turned(t, s, i);
     if (!by_wgmma(t, with)) continue;
     Arena *a = t->c->arena;

@@ -34,8 +34,7 @@ int wgmma_loaded_regs(int rows, int K, int bits);
 
 /* gemm_load.c */
 
-// Can ldmatrix move 8-bit elements of the shared tile, of which those with even index along its
-// last dimension, from `at` on, begin its rows?
+// Can ldmatrix move the shared tile of 8-bit elements, from index `at` of its last dimension on?
 bool gemm_bytes_lie(const Layout *tile, int64_t at);
 
 /* slots.c */

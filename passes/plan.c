@@ -105,6 +105,15 @@ static void agree_on_pairs(Planner *p, const Stmt *s, PlanGemm *g) {
   }
 }
 
+int plan_gemm_regs(const PlanGemm *g) { return g->sums + g->held + PLAN_OTHER_REGS; }
+
+static void check_starved(const Planner *p, const Stmt *s, const PlanGemm *g) {
+  const Target *t = p->c->target;
+  int threads = p->kernel->threads, has = target_thread_regs(t, threads);
+  if (plan_gemm_regs(g) > has)
+    diag_report(p->c->diags, DIAG_STARVED, s->span, plan_gemm_regs(g), threads, has, t->name);
+}
+
 static void plan_one_gemm(Planner *p, Stmt *s) {
   const Arg *arg = s->u.op.arg;
   const Region *a = arg[0].region, *b = arg[1].region, *c = arg[2].region;
@@ -132,6 +141,7 @@ static void plan_one_gemm(Planner *p, Stmt *s) {
   plan_tile(p, a, true);
   plan_tile(p, b, true);
   if (g->wgmma) {
+    check_starved(p, s, g);
     if (g->loaded)
       diag_remark(p->c->diags, s->span, "gemm", "threads load %s%s",
                   plan_loaded(p->c->plan, s)->name,

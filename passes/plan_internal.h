@@ -49,6 +49,7 @@ const char *plan_wgmma(PassCtx *c, const Kernel *k, const Stmt *s, PlanGemm *g);
 bool plan_wgmma_fits(const Target *t, const PlanGemm *g, int threads);
 
 enum { PLAN_OTHER_REGS = 30 }; // registers of a thread beside accumulators and operands
+int plan_gemm_regs(const PlanGemm *g); // that a thread has to have for a product by wgmma
 
 /* plan_overlap.c */
 

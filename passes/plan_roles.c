@@ -437,7 +437,7 @@ static void find_starved(void *ctx, Stmt *s) {
   if (s->kind != ST_OP || s->u.op.op != OP_GEMM || !plan_gemm(r->c->plan, s)->wgmma) return;
   const PlanGemm *g = plan_gemm(r->c->plan, s);
   int threads = r->kernel->threads, alone = target_thread_regs(t, threads);
-  int needs = g->sums + g->held + PLAN_OTHER_REGS, beside = plan_consumer_regs(t, threads);
+  int needs = plan_gemm_regs(g), beside = plan_consumer_regs(t, threads);
   if (r->starved || needs > alone || needs <= beside) return;
   diag_remark(
       r->c->diags, s->span, "roles",

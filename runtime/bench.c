@@ -14,12 +14,14 @@ enum {
   MAX_LAUNCHES = 4000,
   GRAPH_LAUNCHES = 20, // of a launch so short that the host could not keep up
   DEFAULT_ROUNDS = 7,
+  BRIEF_WARM_UPS = 1, // in a hurry
+  BRIEF_LAUNCHES = 2,
 };
 #define DEFAULT_IDLE_S 0.3
 #define DEFAULT_BURST_MS 10.0
 #define LONGEST_BURST_MS 200.0 // fewer than MIN_LAUNCHES of a very slow kernel do, and heat less
 #define SHORT_LAUNCH_MS 0.03
-#define SHORT_BURST_MS 3.0 // in a hurry
+#define BRIEF_BURST_MS 3.0
 
 typedef struct {
   const RtContender *who;
@@ -222,8 +224,8 @@ RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions
   Bench b = {.gpu = g, .cu = gpu_driver(g), .cold = o->cold_l2};
   b.burst_ms = o->burst_ms > 0 ? o->burst_ms : DEFAULT_BURST_MS;
   b.idle_s = o->idle_s == 0 ? DEFAULT_IDLE_S : o->idle_s;
-  b.warm_ups = o->brief ? 1 : WARM_UPS;
-  b.least = o->brief ? 2 : MIN_LAUNCHES;
+  b.warm_ups = o->brief ? BRIEF_WARM_UPS : WARM_UPS;
+  b.least = o->brief ? BRIEF_LAUNCHES : MIN_LAUNCHES;
   Runner *runners = NEWN(a, Runner, n);
   gpu_enter(g);
   RtStatus s = start(&b, err);
@@ -260,8 +262,10 @@ RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool nar
                   const bool *stays, RtTiming *out, double *rested_s, Buf *err) {
   Arena *a = arena_new();
   Runner *runners = NEWN(a, Runner, n);
-  Turns t = {{.gpu = g, .cu = gpu_driver(g), .burst_ms = SHORT_BURST_MS, .warm_ups = 1, .least = 2},
-             runners};
+  Bench brief = {.gpu = g, .cu = gpu_driver(g), .burst_ms = BRIEF_BURST_MS};
+  brief.warm_ups = BRIEF_WARM_UPS;
+  brief.least = BRIEF_LAUNCHES;
+  Turns t = {brief, runners};
   RtTurns o = {n, rounds, narrows, stays, gpu_idle(g), 0, take_turn, rest_turn, &t};
   RtTurnsResult r = {.ms = NEWN(a, double *, n), .rounds = NEWN(a, int, n)};
   double busy = rt_gpu_busy(g);

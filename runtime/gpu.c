@@ -110,7 +110,7 @@ static void describe(RtGpu *g) {
   d->warp = (int)attribute(g, ATTR_WARP_SIZE);
 }
 
-static RtStatus make_context(RtGpu *g, Buf *err) {
+RtStatus rt_gpu_start(RtGpu *g, Buf *err) {
   RtStatus s = gpu_result(g, g->driver.context(&g->context, g->device), "opening the GPU", err);
   if (s != RT_OK) return s;
   gpu_enter(g);
@@ -134,11 +134,9 @@ RtStatus rt_gpu_find(int ordinal, RtGpu **out, Buf *err) {
   return status;
 }
 
-RtStatus rt_gpu_start(RtGpu *g, Buf *err) { return make_context(g, err); }
-
 RtStatus rt_gpu_open(int ordinal, RtGpu **out, Buf *err) {
   RtStatus status = rt_gpu_find(ordinal, out, err);
-  if (status == RT_OK) status = make_context(*out, err);
+  if (status == RT_OK) status = rt_gpu_start(*out, err);
   if (status == RT_OK) return status;
   rt_gpu_close(*out);
   *out = NULL;

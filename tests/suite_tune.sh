@@ -46,7 +46,7 @@ for line in open(sys.argv[1]):
     if verb == "ahead": told = what; before.append(len(tries))
 again = [i for i in range(len(tries)) if tries[i] in tries[:i]]
 assert len(tries) == 9 and len(again) == 1, tries # in the second runner: it is the first there
-assert before[0] == 2 and again[0] + 1 not in before and len(before) >= 4, (before, again)
+assert before and before[0] >= 2 and again[0] + 1 not in before, (before, again)
 END
 }
 case_topk_json() { # the model's best only; one object a size

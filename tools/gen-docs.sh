@@ -101,7 +101,7 @@ with open(f"{out}/tlc.1", "w") as f:
     for r in rows("passes/flags.def", "FLAG"):
         f.write(f".TP\n\\fB\\-f{roff(r[0])}\\fR{'=' + roff(r[1]) if r[1] else ''}\n{roff(r[2])}\n")
     f.write(".SH EXIT STATUS\n0 done; 1 the program is wrong or a check failed; 2 wrong usage; 3 this machine lacks "
-            "something; 70 a bug in tlc; 130 a search was interrupted.\n"
+            "something; 70 a bug in tlc; 128 and the signal (130: Ctrl\\-C) a search was interrupted.\n"
             ".SH ENVIRONMENT\n.TP\nCUDACXX, CUDA_HOME\nwhere nvcc is\n"
             ".TP\nXDG_CACHE_HOME\nwhere builds and results of searches are kept (default: ~/.cache)\n"
             ".TP\nTMPDIR\nwhere builds go that the cache cannot take (default: /tmp)\n"

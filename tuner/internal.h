@@ -138,13 +138,10 @@ void tn_model_job(const TnSpace *s, const struct Job *j, TnCandidate *c);
 
 /* tune.c */
 
-// The space of one size (NULL: as -p says), compiled, duplicates marked. An exit status, after a
+// The spaces of n sizes (NULL: one, as -p says), compiled, duplicates marked, in parts: the spaces
+// are opened, and the compiler is at work on them, the first `urgent` before all others. NULL:
+// there is nothing to compile. Then each to its end, in order. An exit status of each, after a
 // message where it is not 0, but for a space of which nothing is left.
-void tn_prepare(const struct Options *o, const TnBindings *size, struct TnDb *db, TnSpace *s,
-                int *status);
-// The same of n sizes, in parts: the spaces are opened, and the compiler is at work on them, the
-// first `urgent` before all others. NULL: there is nothing to compile. Then each to its end, in
-// order.
 TnCompile *tn_prepare_start(const struct Options *o, const TnBindings *sizes, int n, int urgent,
                             struct TnDb *db, TnSpace *s, int *status);
 void tn_prepare_end(TnCompile *c, TnSpace *s, int *status);

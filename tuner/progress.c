@@ -66,13 +66,16 @@ static int put_table(const TnSearch *s, int most, Buf *b) {
 // went on in the next one would not be counted: it is cut.
 static void draw(TnSearch *s, const Buf *text, int lines, int columns) {
   const char *p = buf_str(text);
-  if (s->drawn) fprintf(stderr, "\033[%dA", s->drawn);
-  fputs("\r\033[J", stderr);
+  Buf out = {0}; // written at once: stderr has no buffer
+  if (s->drawn) buf_printf(&out, "\033[%dA", s->drawn);
+  buf_puts(&out, "\r\033[J");
   for (int at = 0; *p; p++) {
     bool first = ((unsigned char)*p & 0xc0) != 0x80; // of a character
     at = *p == '\n' ? 0 : at + first;
-    if (at < columns) fputc(*p, stderr);
+    if (at < columns) buf_putc(&out, *p);
   }
+  fputs(buf_str(&out), stderr);
+  buf_free(&out);
   s->drawn = lines;
 }
 

@@ -117,12 +117,14 @@ void tn_prepare_end(TnCompile *c, TnSpace *s, int *status) {
   else if (!*status) *status = status_of(s);
 }
 
-void tn_prepare(const Options *o, const TnBindings *size, struct TnDb *db, TnSpace *s,
-                int *status) {
-  TnCompile *c = tn_prepare_start(o, size, 1, 1, db, s, status);
-  tn_prepare_end(c, s, status);
+// The one space that -p says. An exit status.
+static int prepare(const Options *o, struct TnDb *db, TnSpace *s) {
+  int status = EXIT_OK;
+  TnCompile *c = tn_prepare_start(o, NULL, 1, 1, db, s, &status);
+  tn_prepare_end(c, s, &status);
   tn_compile_end(c);
   if (tn_interrupted) (void)tn_say_interrupted(s);
+  return status;
 }
 
 int tn_say_space(const TnSpace *s, int status) {
@@ -156,10 +158,8 @@ static int write_best(const Options *o, TnSpace *s, int best) {
 
 // --no-run: by the model, and by what the assembler says of the best.
 static int rank(const Options *o, struct TnDb *db) {
-  TnSpace s;
-  int status;
-  tn_prepare(o, NULL, db, &s, &status);
-  status = tn_say_space(&s, status);
+  TnSpace s = {0};
+  int status = tn_say_space(&s, prepare(o, db, &s));
   if (status) return status;
   int *order = NEWN(o->arena, int, s.all.len + 1), n = tn_rank(&s, order);
   int top = o->tune.topk < 0 ? TOP_NO_RUN : o->tune.topk ? o->tune.topk : n;
