@@ -182,7 +182,7 @@ Stmt *lower_fetch_maps(Lower *l, Stmt *body);
 /* lower_proxy.c */
 
 void lower_proxy_scan(Lower *l, Stmt *body); // of a kernel at tile level
-// What goes before and after a statement that writes what the async proxy reads.
+// What goes behind a statement that writes what the async proxy reads.
 void lower_proxy_after(Lower *l, Stmt *s, Stmt *out, int from); // from: what s became in out
 void lower_proxy_end(Lower *l, Span span, Stmt *out); // of all that stores
 

@@ -24,9 +24,7 @@ typedef struct {
 
 static Expr *num(const Turn *t, int64_t v) { return ex_index(t->l->arena, v); }
 static Expr *add(const Turn *t, Expr *x, Expr *y) { return ex_add(t->l->arena, x, y); }
-static Expr *mul(const Turn *t, Expr *x, int64_t k) {
-  return ex_mul(t->l->arena, x, num(t, k));
-}
+static Expr *mul(const Turn *t, Expr *x, int64_t k) { return ex_mul(t->l->arena, x, num(t, k)); }
 static Expr *divide(const Turn *t, Expr *x, int64_t k) {
   return ex_floordiv(t->l->arena, x, num(t, k));
 }
@@ -94,17 +92,14 @@ static Region *cell(Turn *t, Buffer *b, Expr *const *index, int n, Expr *row, Ex
 
 // Unit `unit` of the tile into part `at` of raw.
 static void load(Turn *t, Expr *unit, Expr *at, Stmt *out) {
-  Arena *a = t->l->arena;
-  GemmOperand o = {.l = t->l, .lane = t->lane};
+  Buffer *b = t->load->u.load.buf;
+  GemmOperand o = {.l = t->l, .span = t->loop->span, .buf = b, .raw = t->raw, .lane = t->lane};
   Expr *across, *along;
   gemm_bytes_place(&o, &across, &along);
   Expr *row = add(t, mul(t, divide(t, unit, t->cols / COLS), ROWS), across);
   Expr *col = mul(t, mod(t, unit, t->cols / COLS), COLS);
-  Buffer *b = t->load->u.load.buf;
   Region *from = cell(t, b, t->load->u.load.idx, t->load->u.load.n, row, col);
-  st_add(a, out,
-         st_op(a, OP_LDMATRIX, t->loop->span, from,
-               region_flat(a, t->raw, mul(t, at, BYTES), BYTES), (int64_t)4, (int64_t)1));
+  st_add(t->l->arena, out, gemm_bytes_raw(&o, from->min[0], mul(t, at, BYTES)));
 }
 
 // Of the four matrices, numbered 2h + odd, lane l gives the address of row l % 8 of matrix l / 8.
@@ -191,8 +186,7 @@ bool lower_turn(Lower *l, Stmt *loop, Stmt *out) {
   parts(&t, store, first, warps, n, body);
   facts_pop(l->facts, mark);
   if (ragged) body = walk_block(a, st_if(a, inside, body, NULL, loop->span));
-  st_add(a, out,
-         st_for(a, LOOP_UNROLL, v, num(&t, 0), num(&t, rounds / n), body, loop->span));
+  st_add(a, out, st_for(a, LOOP_UNROLL, v, num(&t, 0), num(&t, rounds / n), body, loop->span));
   diag_remark(l->c->diags, loop->span, "copy", "turned by ldmatrix.trans and stmatrix to %s",
               t.store->u.store.buf->name);
   return true;
