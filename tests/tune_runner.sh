@@ -37,6 +37,18 @@ case_own_runner_beside_cublas() { # its algorithm is chosen before there are can
   awk '{ n[$1]++; last = $1 } END { exit !(n[0] > 0 && n[2] > 0 && n[1] > n[0] + n[2] && last == 1) }' "$D/products" ||
     fail "$(sort "$D/products" | uniq -c)"
 }
+case_own_runner_leaves_the_gpu() { # to another tuner: nor does cuBLAS run meanwhile
+  gcc -shared -fPIC -w -o "$D/libcublasLt.so" tests/tune/fake_cublas.c || fail "no fake cublasLt"
+  export TLC_CUBLASLT=$D/libcublasLt.so FAKE_CUBLAS=$D/products
+  (exec 9>> "$TLC_GPU_LOCK"; flock 9; touch "$D/held"
+    for _ in $(seq 300); do grep -qs waiting "$D/err" && break; sleep 0.1; done
+    sleep 0.5; [ ! -s "$D/products" ] || touch "$D/early") &
+  until [ -e "$D/held" ]; do sleep 0.05; done
+  host '' --space block_M=16,32 || fail "$(cat "$D/err")"
+  has "$D/err" 'another tlc has the GPU'
+  [ ! -e "$D/early" ] || fail "cuBLAS ran beside another tuner"
+  has "$D/out" '^Reference latency'
+}
 case_own_runner_faults() {
   rules="over:block_M=64, block_N=16;wrong:block_M=16, block_N=32;nan:block_M=16, block_N=64"
   rules+=";input:block_M=32, block_N=16;crash:block_M=32, block_N=32;hang:block_M=32, block_N=64"

@@ -180,7 +180,7 @@ static void put_arguments(const TnCandidate *c, Buf *b) {
   buf_free(&list);
 }
 
-void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b) {
+static void put_candidate(const TnSearch *s, const TnItem *i, const char *verb, Buf *b) {
   const TnOptions *o = &s->w->options->tune;
   const TnSpace *space = s->space;
   tn_wire_verb(b, verb);
@@ -201,6 +201,10 @@ void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, 
   put_bindings(b, 's', &i->c->sizes);
   put_bindings(b, 'b', &i->c->bindings);
   put_bindings(b, 'f', &i->c->flags);
+}
+
+void tn_candidate_message(const TnSearch *s, const TnItem *i, const char *verb, Buf *b) {
+  put_candidate(s, i, verb, b);
   tn_wire_end(b);
 }
 
@@ -404,7 +408,9 @@ static bool confirm(TnSearch *s) {
 static void send_prepare(TnSearch *s, TnCandidate *c, bool ahead) {
   TnItem item = {.c = c};
   Buf b = {0};
-  tn_candidate_message(s, &item, ahead ? "prepare ahead" : "prepare", &b);
+  put_candidate(s, &item, ahead ? "prepare ahead" : "prepare", &b);
+  if (tn_lock_try(&s->w->lock)) tn_wire_int(&b, "gpu", 1);
+  tn_wire_end(&b);
   tn_session_send(&s->w->session, &b);
   buf_free(&b);
 }

@@ -239,13 +239,13 @@ static void need_ready(TnTrials *t, TnInputs *in, TnSamples *s) {
   buf_free(&none);
 }
 
-// What inputs need on the GPU beside tensors. Kernels that run here count as what they are: made
-// ready.
-static void need_all_ready(TnTrials *t, TnInputs *in) {
+// What the inputs of a `prepare` need on the GPU beside tensors. The time of kernels that run here
+// is part of that, and of no candidate's.
+static void need_all_ready(TnTrials *t, TnInputs *in, const TnMessage *m) {
   TnReference *all[] = {&in->reference, &in->declared};
   for (size_t k = 0; k < LEN(all); k++)
     for (int i = 0; i < all[k]->outputs.len; i++) need_ready(t, in, &all[k]->outputs.data[i]);
-  tn_cublas_choose(in, t->gpu);
+  if (tn_wire_get_int(m, "gpu", 0)) tn_cublas_choose(in, t->gpu);
   t->busy = rt_gpu_busy(t->gpu);
 }
 
@@ -381,7 +381,7 @@ static void prepare_next(TnTrials *t, const TnMessage *m, Loaded *c, Buf *why) {
   if (!open_program(c, t->options, m, why) || fits(&t->now, c)) return;
   if (t->next.arena) tn_inputs_drop(&t->next, t->gpu);
   if (make_inputs(t, m, &t->next, why) && need_reference(t, m, c, &t->next, why))
-    need_all_ready(t, &t->next);
+    need_all_ready(t, &t->next, m);
 }
 
 void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
@@ -389,7 +389,7 @@ void tn_prepare_trials(TnTrials *t, const TnMessage *m) {
   Buf why = {0};
   begin(t);
   if (!strcmp(m->verb, "prepare ahead")) prepare_next(t, m, &c, &why);
-  else if (prepare(t, m, &c, &why) == TN_TRIAL_OK) need_all_ready(t, &t->now);
+  else if (prepare(t, m, &c, &why) == TN_TRIAL_OK) need_all_ready(t, &t->now, m);
   lap(t, &t->spent.reference);
   unload(&c);
   buf_free(&why);

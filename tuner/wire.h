@@ -7,7 +7,8 @@
 //   hello                          -> [found name= arch= sm= driver=]
 //                                     gpu name= arch= sm= driver= busy=  |  missing text=
 //   prepare id= ...                -> nothing: inputs and reference of the candidates to come;
-//                                     "prepare ahead": of those after them
+//                                     "prepare ahead": of those after them; gpu=1: kernels may run,
+//                                     for no other tuner has the GPU
 //   ahead id= lib= ...             -> nothing: the candidate that is likely to be tried next, to be
 //                                     loaded while kernels run
 //   try id= lib= limit= ...        -> [note text=] [started]
