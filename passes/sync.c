@@ -92,13 +92,16 @@ static void blocks(void *ctx, Stmt *s) {
 }
 
 typedef struct {
-  int statements, barriers;
+  Span kernel; // where barriers stand that no word of the program is
+  int statements, barriers, own;
 } Size;
 
 static void count(void *ctx, Stmt *s) {
   Size *n = ctx;
   n->statements++;
-  n->barriers += s->kind == ST_OP && s->u.op.op == OP_SYNC;
+  bool barrier = s->kind == ST_OP && s->u.op.op == OP_SYNC;
+  n->barriers += barrier;
+  n->own += barrier && (s->span.file != n->kernel.file || s->span.lo != n->kernel.lo);
 }
 
 // lower_proxy.c puts fences behind the waits that there are by then.
@@ -109,12 +112,12 @@ static void note_fence(void *ctx, Stmt *s) {
       *(bool *)ctx = true;
 }
 
-static void remark(Sync *s, int own) {
-  int placed = 0;
+static void remark(Sync *s, const Size *size) {
+  int placed = size->barriers;
   for (int i = 0; i < s->placed.len; i++) placed += s->placed.data[i] != NULL;
-  if (placed || own)
-    diag_remark(s->c->diags, s->kernel->span, "sync", "%d barriers, %d of them the program's",
-                placed + own, own);
+  if (placed)
+    diag_remark(s->c->diags, s->kernel->span, "sync", "%d barrier%s, %d of them the program's",
+                placed, placed == 1 ? "" : "s", size->own);
   for (int i = 0; i < s->placed.len; i++)
     if (s->placed.data[i])
       diag_remark(s->c->diags, s->placed.data[i]->span, "sync", "a barrier before this");
@@ -126,14 +129,14 @@ static void sync_kernel(Program *program, Kernel *k, PassCtx *c) {
   Sync s = {.c = c, .a = a, .program = program, .kernel = k, .other = other};
   s.crew = crew_all(k);
   s.lets.arena = s.exact.arena = s.twins.arena = a;
-  Size size = {0};
+  Size size = {.kernel = k->span};
   k->body = walk_block(a, k->body);
   st_walk(k->body, blocks, a);
   st_walk(k->body, count, &size);
   st_walk(k->body, note_fence, &s.fences);
   s.waits = st_has_op(k->body, OP_MBAR_WAIT);
   s.max_steps = 100 + 10 * size.statements;
-  if (sync_run(&s)) remark(&s, size.barriers);
+  if (sync_run(&s)) remark(&s, &size);
   k->body = sync_name_barriers(&s);
 }
 
