@@ -126,8 +126,8 @@ bool cg_wgmma_op(Cg *c, const Stmt *s); // false: not one of its ops
 bool cg_first_of_api(const Program *const *list, const CgOptions *o, int i, Program *p);
 const char *cg_target_names(Arena *a, const CgOptions *o);  // "sm_80 and sm_90a"
 const char *cg_target_flags(Arena *a, const CgOptions *o);  // nvcc's
-// Lines that say which body device code holds, or refuse to build.
-void cg_target_guard(const CgOptions *o, Buf *out);
+// Lines that say which body device code holds, or refuse to build. own: newer GPUs lack something.
+void cg_target_guard(const CgOptions *o, bool own, Buf *out);
 // What a kernel's threads are in __launch_bounds__, "384".
 const char *cg_bound_threads(Cg *c, const Kernel *k);
 void cg_open_body(Cg *c);  // #if, where the body is not in all device code

@@ -126,7 +126,7 @@ static void includes(const Program *const *p, int n, const CgOptions *o, const N
   if (any_uses(p, n, needs, DT_E4M3) || any_uses(p, n, needs, DT_E5M2))
     buf_puts(out, "#include <cuda_fp8.h>\n");
   if (any_maps(p, n)) buf_puts(out, "#include <cuda.h>\n");
-  cg_target_guard(o, out);
+  cg_target_guard(o, has_own(p, o, n), out);
   needs_write(needs, true, out);
   buf_puts(out, "#endif\n");
   needs_write(needs, false, out);

@@ -56,13 +56,14 @@ static void choose_body(const CgOptions *o, Buf *out) {
   buf_puts(out, "#pragma nv_diag_suppress 177 // the other bodies' helpers are not referenced\n");
 }
 
-void cg_target_guard(const CgOptions *o, Buf *out) {
+void cg_target_guard(const CgOptions *o, bool own, Buf *out) {
   const Target *t = o->target;
   if (is_list(o)) {
     choose_body(o, out);
   } else {
     buf_printf(out, "\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < %d\n", 10 * t->sm);
-    buf_printf(out, "#error \"this file is for %s and newer GPUs\"\n#endif\n", t->name);
+    buf_printf(out, "#error \"this file is for %s%s\"\n#endif\n", t->name,
+               own ? "" : " and newer GPUs");
   }
 }
 

@@ -397,3 +397,19 @@ case_kept() { # what only wgmma reads from iteration to iteration is read once m
   same "$(kept tests/cases/overlap_refused.tl -p L=320,M=200,mode=2)" ""
   same "$(kept samples/flash_attention.tl)" ""
 }
+case_barriers_told() { # whose they are: those between threads and a producer are not the program's
+  told() { "$TLC" --remarks "$@" -o "$D/x.cu" 2>&1 | grep -o 'sync: [0-9]* barr.*'; }
+  same "$(told samples/gemm.tl)" "sync: 1 barrier, 0 of them the program's"
+  same "$(told samples/gemm.tl --arch sm_90a)" "sync: 1 barrier, 0 of them the program's"
+  printf '%s\n' 'import tilelang.language as T' '@T.prim_func' 'def k(A: T.Tensor((64,), "float32")):' \
+    '    with T.Kernel(1, threads=64):' '        A[0] = 1' '        T.sync_threads()' '        A[1] = 2' \
+    '        T.sync_threads()' '        A[2] = 2' > "$D/k.tl"
+  same "$(told "$D/k.tl")" "sync: 2 barriers, 2 of them the program's"
+}
+case_guard() { # what the text says that it is for
+  for arch in sm_80 sm_90a; do
+    "$TLC" samples/gemm.tl --arch $arch -o "$D/$arch.cu"
+  done
+  grep -q '^#error "this file is for sm_80 and newer GPUs"$' "$D/sm_80.cu" || fail sm_80
+  grep -q '^#error "this file is for sm_90a"$' "$D/sm_90a.cu" || fail "wgmma is of sm_90a alone"
+}
