@@ -88,6 +88,9 @@ static Val not_found(Ev *ev, const char *name, Span at) {
   if (!strcmp(name, "T") || !strcmp(name, "tilelang"))
     ev_fail(ev, DIAG_NAME, at, name,
             *name == 'T' ? "; write 'import tilelang.language as T'" : "; write 'import tilelang'");
+  if (!strcmp(name, "math"))
+    ev_fail(ev, DIAG_NAME, at, name,
+            "; write 'import math', or take T.exp and its like for values of run time");
   ev_not_yet(ev, name, at);
   ev_fail(ev, DIAG_NAME, at, name, ev_meant(ev, at, near_cell(ev, name), ""));
 }

@@ -64,6 +64,8 @@ static Val vocab_attr(Ev *ev, const char *name, Span at) {
 void ev_no_word(Ev *ev, const char *name, Span at) {
   if (dt_foreign(name))
     ev_fail(ev, DIAG_UNSUPPORTED, at, arena_printf(ev->arena, "the dtype %s", name));
+  if (!strcmp(name, "inf"))
+    ev_fail(ev, DIAG_NO_WORD, at, name, "; did you mean 'T.infinity(dtype)'?");
   const char *near = vocab_near(ev, name);
   ev_fail(ev, DIAG_NO_WORD, at, name, ev_meant(ev, ev_tail(ev, at, name), near, "T."));
 }

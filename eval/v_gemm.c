@@ -3,6 +3,8 @@
 #include "eval/handlers.h"
 #include "eval/internal.h"
 
+#include <string.h>
+
 static const char *buf_name(const Buffer *b) { return b->name ? b->name : "the buffer"; }
 
 // An operand's region and the two extents of its matrix.
@@ -23,15 +25,30 @@ static Region *matrix(Ev *ev, Call *c, int i, char what, int64_t *rows, int64_t 
   return side_region(ev, &s, c->at[i]);
 }
 
+// Do A (m x k) and B (k x n) make d, transposed so?
+static bool shapes_fit(const int64_t *a, const int64_t *b, const int64_t *d, bool ta, bool tb) {
+  return a[!ta] == b[tb] && a[ta] == d[0] && b[!tb] == d[1];
+}
+
+// The one operand that fits turned the other way round; "" where there is none. A sparse A is not
+// asked: its halved axis would be another one.
+static const char *turned(Ev *ev, const Call *c, const int64_t *a, const int64_t *b,
+                          const int64_t *d, bool ta, bool tb) {
+  bool by_b = shapes_fit(a, b, d, ta, !tb), sparse = !strcmp(c->fn->name, "gemm_sp");
+  if (!by_b && (sparse || !shapes_fit(a, b, d, !ta, tb))) return "";
+  return arena_printf(ev->arena, "; transpose_%s=%s makes them fit", by_b ? "B" : "A",
+                      (by_b ? tb : ta) ? "False" : "True");
+}
+
 static void check_shapes(Ev *ev, Call *c, const int64_t *a, const int64_t *b, const int64_t *d,
                          bool ta, bool tb) {
   int64_t m = ta ? a[1] : a[0], ka = ta ? a[0] : a[1], kb = tb ? b[1] : b[0], n = tb ? b[0] : b[1];
-  if (ka == kb && m == d[0] && n == d[1]) return;
+  if (shapes_fit(a, b, d, ta, tb)) return;
   ev_fail(ev, DIAG_EV_GEMM_SHAPE, c->span, (long long)a[0], (long long)a[1], ta ? "^T" : "",
           (long long)b[0], (long long)b[1], tb ? "^T" : "", (long long)d[0], (long long)d[1],
           ka == kb ? arena_printf(ev->arena, "C must be %lld x %lld", (long long)m, (long long)n)
-                   : arena_printf(ev->arena, "K is %lld in A and %lld in B", (long long)ka,
-                                  (long long)kb));
+                   : arena_printf(ev->arena, "K is %lld in A and %lld in B%s", (long long)ka,
+                                  (long long)kb, turned(ev, c, a, b, d, ta, tb)));
 }
 
 static int64_t policy(Ev *ev, Call *c, int i) {
