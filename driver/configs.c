@@ -96,7 +96,7 @@ static const char *usage_of(Arena *a, const char *names) {
   return text;
 }
 
-void drv_no_space(Job *j, const EvResult *r) {
+void drv_no_space(Job *j, const EvResult *r, bool flags) {
   const EvEntry *found = r->entries.len == 1 ? &r->entries.data[0] : NULL;
   for (int i = 0; i < r->entries.len; i++)
     if (r->entries.data[i].spaced) found = &r->entries.data[i];
@@ -108,6 +108,8 @@ void drv_no_space(Job *j, const EvResult *r) {
   }
   Span at = empty ? found->spaced_at : found ? found->span : NO_SPAN;
   diag_report(j->diags, empty ? DIAG_EMPTY_SPACE : DIAG_NO_SPACE, at);
+  if (flags && !empty)
+    diag_note(j->diags, at, "--space-flags crosses such a space with -f options; it is none alone");
   for (int i = 0; i < r->entries.len && !empty; i++) {
     const EvEntry *e = &r->entries.data[i];
     if (e->wanting)
@@ -126,7 +128,7 @@ int drv_configs(Job *j, const Options *o) {
   int n = 0;
   for (int i = 0; i < r.entries.len; i++) n += r.entries.data[i].configs.len;
   if (!n) {
-    drv_no_space(j, &r);
+    drv_no_space(j, &r, false);
     return EXIT_WRONG_PROGRAM;
   }
   Buf b = {0};

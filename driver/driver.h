@@ -157,7 +157,8 @@ int drv_configs(Job *j, const Options *o);  // --list-configs
 // Names and values as an object. text: values as -p takes them, as strings; else what they are.
 void drv_json_bindings(const EvBinding *list, int n, bool text, Buf *b);
 // Says of all entries that none has a configuration: that no space is declared, or an empty one.
-void drv_no_space(Job *j, const EvResult *r);
+// flags: --space-flags is given.
+void drv_no_space(Job *j, const EvResult *r, bool flags);
 int drv_survey(const Options *o); // --survey: the input is a folder
 
 /* run.c */

@@ -218,7 +218,14 @@ static int count(const char *option, const char *v) {
 }
 
 static void set_topk(Options *o, const char *v) { o->tune.topk = count("--topk", v); }
-static void set_jobs(Options *o, const char *v) { o->tune.jobs = count("--jobs", v); }
+
+static int jobs(const char *option, const char *v) {
+  int n = count(option, v);
+  if (!n) opt_usage("%s wants at least 1, got '%s'", option, v);
+  return n;
+}
+
+static void set_jobs(Options *o, const char *v) { o->tune.jobs = jobs("--jobs", v); }
 static void set_warmup(Options *o, const char *v) { o->tune.warmup = count("--warmup", v); }
 static void set_rep(Options *o, const char *v) {
   o->tune.rep = count("--rep", v);
@@ -411,7 +418,7 @@ int opt_parse(Options *o, int argc, char **argv) {
     return EXIT_OK;
   }
   if (!o->input) opt_usage("no input file");
-  if (getenv("TLC_JOBS") && o->mode == MODE_TUNE) (void)count("TLC_JOBS", getenv("TLC_JOBS"));
+  if (getenv("TLC_JOBS") && o->mode == MODE_TUNE) (void)jobs("TLC_JOBS", getenv("TLC_JOBS"));
   opt_check(o, given.data, given.len);
   // What is measured here is meant for here.
   if (o->mode == MODE_TUNE && !o->tune.no_run && o->arch == default_arch) o->arch = "native";

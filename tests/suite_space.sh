@@ -97,6 +97,9 @@ case_flags() {
   same "$(json 'sorted(x["flags"]["persistent"] + x["flags"]["stages"] for x in c)')" "['02', '03', '12', '13']"
   rank samples/gemm_nt.tl "${SIZES[@]}" "${flags[@]}" -fstages=2
   same "$(json 'len(c)')" 2
+  rank samples/gemm.tl --space-flags stages; same $? 1
+  has "$D/err" 'no tuning space is declared here'
+  has "$D/err" 'note: --space-flags crosses such a space'
   rank samples/gemm_nt.tl --space-flags persistant; same $? 2
   has "$D/err" "did you mean 'persistent'"
   rank samples/gemm_nt.tl --space-flags stages=x; same $? 2
@@ -260,6 +263,9 @@ case_usage() { # what would be ignored, or is found out late, is refused before 
   wrong "--sweep M=1 and --sweep K=2: a search sweeps one size" --tune --sweep M=1 --sweep K=2
   wrong "tlc: --rounds wants at least 1, got '0'" --bench --rounds 0
   wrong "tlc: --rep wants at least 1, got '0'" --tune --rep 0
+  wrong "tlc: --jobs wants at least 1, got '0'" --tune --jobs 0
+  wrong "tlc: --jobs wants at least 1, got '0'" --tune -j 0
+  TLC_JOBS=0 wrong "tlc: TLC_JOBS wants at least 1, got '0'" "${axis[@]}"
   [ ! -e "$D/x.cu" ] || fail "it was compiled"
   for o in --header --emit=ptx -MD --device=emu --out=C=x --tuned=x --strict; do
     n=${o%%=*}

@@ -170,7 +170,9 @@ case_nvcc_hangs() {
 case_lacks() {
   FAKE_GPU=none tune; same $? 3
   has "$D/err" 'no GPU: the driver sees none'
-  has "$D/err" '--no-run'
+  has "$D/err" 'no-run ranks without a GPU$'
+  FAKE_GPU=none tune --sweep K=64,128; same $? 3
+  has "$D/err" 'no-run ranks without a GPU, one size at a time: give it by -p instead of --sweep$'
   FAKE_GPU=silent tune; same $? 3
   has "$D/err" 'the runner does not answer: exit status 1'
   FAKE_GPU=late tune; same $? 3

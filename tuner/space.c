@@ -219,7 +219,7 @@ static const EvEntry *pick(Job *j, const Options *o, const EvResult *r, int *sta
   *status = EXIT_OK;
   if (n == 1) return found;
   if (!n && declared) {
-    drv_no_space(j, r);
+    drv_no_space(j, r, o->tune.flags != NULL);
     *status = EXIT_WRONG_PROGRAM;
     return NULL;
   }

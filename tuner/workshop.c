@@ -87,8 +87,9 @@ static bool hear_greeting(TnWorkshop *w, bool found) {
   if (tn_interrupted) return false;
   if (answered && !strcmp(m.verb, "missing")) {
     const char *text = tn_wire_get(&m, "text");
-    fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU\n",
-            tn_plain(w->arena, text ? text : "no GPU"));
+    fprintf(stderr, "tlc: %s\ntlc: --tune --no-run ranks without a GPU%s\n",
+            tn_plain(w->arena, text ? text : "no GPU"),
+            w->options->tune.sweep ? ", one size at a time: give it by -p instead of --sweep" : "");
     return false;
   }
   tn_session_stop(&w->session, true, &how);
