@@ -105,8 +105,10 @@ static void open_channel(Roles *r, Stmt *loop, const PlanLoop *plan, int index) 
   ch->consumer = new_turn(r, name, "", span);
   ch->producer = new_turn(r, name, "_next", span);
   vec_push(r->a, &r->channels, ch);
-  diag_remark(r->c->diags, span, "roles", "%s: a channel of %d slots, %lld bytes each, by TMA",
-              name, ch->depth, (long long)ch->bytes);
+  int asked = loop->kind == ST_FOR ? loop->u.loop.num_stages : 0;
+  const char *more = arena_printf(r->a, " where num_stages asks for %d", asked);
+  diag_remark(r->c->diags, span, "roles", "%s: a channel of %d slots%s, %lld bytes each, by TMA",
+              name, ch->depth, asked && asked != ch->depth ? more : "", (long long)ch->bytes);
 }
 
 static void find_channels(void *ctx, Stmt *s) {

@@ -406,6 +406,21 @@ case_barriers_told() { # whose they are: those between threads and a producer ar
     '        T.sync_threads()' '        A[2] = 2' > "$D/k.tl"
   same "$(told "$D/k.tl")" "sync: 2 barriers, 2 of them the program's"
 }
+case_depth_told() { # a ring of another depth than the program asks for
+  told() { "$TLC" --arch sm_90a --remarks samples/gemm.tl "$@" -o "$D/x.cu" 2>&1 | grep -o 'a channel of .*'; }
+  same "$(told)" "a channel of 8 slots where num_stages asks for 3, 16384 bytes each, by TMA"
+  same "$(told -fstages=4)" "a channel of 4 slots where num_stages asks for 3, 16384 bytes each, by TMA"
+  same "$(told -fstages=3)" "a channel of 3 slots, 16384 bytes each, by TMA"
+  "$TLC" --arch sm_90a --remarks samples/flash_attention.tl -o "$D/x.cu" 2>&1 |
+    grep -q 'Q_shared: a channel of 2 slots, 32768' || fail "a tile outside of loops has no num_stages"
+}
+case_installed() { # with the documents that --help points to, and those that they point to
+  make -s install BUILD="$BUILD" PREFIX="$D/p" > "$D/log" 2>&1 || fail "$(cat "$D/log")"
+  [ -x "$D/p/bin/tlc" ] && [ -s "$D/p/share/man/man1/tlc.1" ] || fail "no tlc, or no man page"
+  for f in $("$TLC" --help | grep -o 'docs/[a-z.-]*\.md'); do
+    cmp -s "$f" "$D/p/share/doc/tlc/${f#docs/}" || fail "$f"
+  done
+}
 case_guard() { # what the text says that it is for
   for arch in sm_80 sm_90a; do
     "$TLC" samples/gemm.tl --arch $arch -o "$D/$arch.cu"
