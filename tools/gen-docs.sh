@@ -106,7 +106,23 @@ with open(f"{out}/tlc.1", "w") as f:
             ".TP\nXDG_CACHE_HOME\nwhere builds and results of searches are kept (default: ~/.cache)\n"
             ".TP\nTMPDIR\nwhere builds go that the cache cannot take (default: /tmp)\n"
             ".TP\nTLC_JOBS\ncompilers at a time, where \\-j says nothing\n"
-            ".TP\nTLC_GPU_LOCK\nthe file that keeps a GPU to one search\n")
+            ".TP\nTLC_GPU_LOCK\nthe file that keeps a GPU to one search\n"
+            ".SH EXAMPLES\n")
+    for does, line in (("The CUDA C++ of a program for a GPU of this instruction set, and its C header:",
+                        "tlc --arch sm_90a gemm.tl -o gemm.cu --header gemm.h"),
+                       ("What was decided for each line:", "tlc --remarks gemm.tl -o gemm.cu"),
+                       ("Run it, without a GPU by the emulator, and check every output:",
+                        "tlc --run gemm.tl -p M=256,N=256,K=256"),
+                       ("Time it on the GPU:", "tlc --bench --arch native gemm.tl"),
+                       ("Rank the candidates of a space by the model, without a GPU:",
+                        "tlc --tune --no-run gemm.tl --space block_M=64,128 --space block_N=64,128"),
+                       ("Search on the GPU, keep the best, and build with it:",
+                        "tlc --tune --arch native gemm.tl --roller --save gemm.json"),
+                       (None, "tlc --tuned gemm.json gemm.tl -o gemm.cu")):
+        f.write((f".PP\n{roff(does)}\n" if does else "") + f".PP\n.RS\n.nf\n{roff(line)}\n.fi\n.RE\n")
+    f.write(".SH SEE ALSO\n.BR nvcc (1),\n.BR make (1)\n.PP\n"
+            "docs/tuning.md, docs/flags.md, docs/survey.md and the language in docs/language.md, which "
+            "make install puts into share/doc/tlc\n")
 PY
 [ "${1-}" = check ] || exit 0
 status=0

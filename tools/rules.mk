@@ -85,9 +85,11 @@ bench: all
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tlc/samples $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/doc/tlc
 	install -m 644 docs/tlc.1 $(DESTDIR)$(PREFIX)/share/man/man1/tlc.1
 	install -m 755 $(BUILD)/tlc $(DESTDIR)$(PREFIX)/bin/tlc
 	install -m 644 samples/*.tl $(DESTDIR)$(PREFIX)/share/tlc/samples
+	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/tlc
 
 clean:
 	rm -rf $(BUILD)
