@@ -228,6 +228,17 @@ case_written() { # without a GPU, too
   rank samples/gemm_nt.tl --sweep K=1,2; same $? 2
 }
 
+case_guessed() { # a size of run time that nothing gives: what is taken for it
+  told() {
+    rank samples/gemm_symbolic_m.tl -p N=512,K=512 --topk 1 "$@" || fail "$(cat "$D/err")"
+    grep -o '^. is taken to be [0-9]*' "$D/out"
+  }
+  same "$(told --roller)" "M is taken to be 4096"
+  same "$(told --space block_M=64)" "M is taken to be 4096"
+  same "$(told --space block_M=64 -p M=512)" ""
+  told --space block_M=64 --json
+  has "$D/err" 'M is taken to be 4096: .* -p M=VALUE gives'
+}
 case_usage() { # what would be ignored, or is found out late, is refused before anything is done
   wrong() { # what is said; options
     want=$1

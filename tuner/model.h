@@ -75,6 +75,7 @@ typedef struct {
   int64_t workers;         // of a persistent kernel
 } MwWhere;
 
+// Symbolic sizes that are not among `sizes` are TN_GUESSED_SIZE.
 void mv_sizes(MvEnv *e, const Program *p, const TnBindings *sizes); // and scalars, which are 1
 void mw_block(Arena *a, const Kernel *k, const MwWhere *where, MwBlock *out);
 double mw_tensor_rate(const TnFigures *f, DType t); // FLOP/s of the whole GPU

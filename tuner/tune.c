@@ -156,6 +156,21 @@ static int write_best(const Options *o, TnSpace *s, int best) {
   return status || !o->output ? status : tn_write_winner(&r, o->output);
 }
 
+// The sizes of run time that nothing gives, and what the model takes for them.
+static void say_guessed(const TnSpace *s, TnCandidate best) {
+  Options o;
+  Job j;
+  if (!tn_front(s->arena, s, &best, &j, &o)) return;
+  for (int i = 0; i < j.tile.len; i++) {
+    const Program *p = j.tile.data[i];
+    for (int k = 0; k < p->sizes.len; k++)
+      if (!tn_binds(&best.sizes, p->sizes.data[k]->name))
+        fprintf(s->options->json ? stderr : stdout,
+                "%s is taken to be %d: it is a size of run time, which -p %s=VALUE gives\n",
+                p->sizes.data[k]->name, TN_GUESSED_SIZE, p->sizes.data[k]->name);
+  }
+}
+
 // --no-run: by the model, and by what the assembler says of the best.
 static int rank(const Options *o, struct TnDb *db) {
   TnSpace s = {0};
@@ -167,6 +182,7 @@ static int rank(const Options *o, struct TnDb *db) {
   if (tn_interrupted) return tn_say_interrupted(&s);
   n = tn_rank(&s, order);
   if (!n) return nothing_left(&s);
+  say_guessed(&s, s.all.data[order[0]]);
   if (o->json) {
     print_json(&s);
   } else {

@@ -190,7 +190,8 @@ bool tn_figures(const Target *t, const char *text, TnFigures *out);
 /* model.c: time of a program by its own accesses and instructions; needs no GPU and no assembler */
 
 // `tile`: as evaluated; `thread`: after all passes; `as`: NULL, or what the assembler says;
-// `sizes`: values of the program's symbolic sizes; NULL: none.
+enum { TN_GUESSED_SIZE = 4096 };
+// `sizes`: values of the program's symbolic sizes; NULL: none. The others are TN_GUESSED_SIZE.
 TnModel tn_model(const Program *tile, const Program *thread, const Target *t, const TnFigures *f,
                  const TnAsm *as, const TnBindings *sizes);
 

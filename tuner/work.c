@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUESSED_SIZE = 4096, WARP = 32, LOOP_SAMPLES = 64 };
+enum { WARP = 32, LOOP_SAMPLES = 64 };
 
 MwPhase *mw_phase(MwWalk *w) { return &w->out->phases.data[w->phase]; }
 
@@ -15,7 +15,7 @@ void mw_issue(MwWalk *w, double n) { mw_phase(w)->issue += n * w->times * w->war
 
 void mv_sizes(MvEnv *e, const Program *p, const TnBindings *sizes) {
   for (int i = 0; i < p->sizes.len; i++) {
-    int64_t v = GUESSED_SIZE;
+    int64_t v = TN_GUESSED_SIZE;
     for (int k = 0; sizes && k < sizes->len; k++) {
       if (!strcmp(sizes->data[k].name, p->sizes.data[i]->name))
         v = strtoll(sizes->data[k].value, NULL, 10);
