@@ -35,7 +35,8 @@ case $1 in
         printf 'wrong\texamples/b.py\t3\t4\t0/1\texamples/b.py:7:1: error: no | yes\n' >> "$at.1"
         printf '# 2026-01-03, G, sm_80, tlc x\n# a note\npassed\texamples/b.py\t3\t5\t6/6\t\n' > "$at.2"
         printf "# C\n\n## Run on a GPU\n\nold\n\n## TileLang's tests: x\n\nrest\n" > "$at.md"
-        python3 tools/compat_runs.py "$at.md" "$at.1" "$at.2" && diff tests/shim/runs.md "$at.md" || exit 1
+        python3 tools/compat_runs.py "$at.md" "$at.1" "$at.2" &&
+          sed 's#(../../docs/#(#' tests/shim/runs.md | diff - "$at.md" || exit 1 # as in docs/
         cp docs/compatibility.md "$at.md"
         python3 tools/compat_runs.py "$at.md" && diff docs/compatibility.md "$at.md" ;;
       merge)

@@ -86,7 +86,7 @@ def section(paths=None):
     if not runs:
         return []
     targets = sorted({r.target for r in runs}, reverse=True)
-    return [TITLE, "", "The files as they are, on a GPU beside PyTorch: `tools/compat-gpu.sh` ([shim.md](../../docs/shim.md)), put here "
+    return [TITLE, "", "The files as they are, on a GPU beside PyTorch: `tools/compat-gpu.sh` ([shim.md](shim.md)), put here "
             "by `tools/compat_runs.py`. Passed: exit status 0. The runs:", "", *(r.summary() for r in runs), "",
             *(f"- {total(runs, t)}" for t in targets), "", *table(runs, targets), ""]
 
