@@ -421,7 +421,7 @@ import json, sys
 d, wall = json.load(open(sys.argv[1])), float(sys.argv[3]) - float(sys.argv[2])
 all, nvcc, kernels, over, rest = (d[k + "_s"] if k != "seconds" else d[k] for k in
                                   ("seconds", "nvcc", "kernel", "overhead", "rest"))
-ok = wall - 1 < all <= wall and abs(nvcc + d["waited_s"] + kernels + over + rest - all) < 0.01
+ok = wall - 3 < all <= wall and abs(nvcc + d["waited_s"] + kernels + over + rest - all) < 0.01
 sys.exit(0 if ok and eval(sys.argv[4]) else f"{sys.argv[4]}: {nvcc} + {kernels} + {over} = {all}, wall {wall}")
 END
   }

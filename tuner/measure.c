@@ -144,9 +144,9 @@ static int search_all(TnWorkshop *w, const Sweep *sweep, TnResults *list) {
     size->space->seconds += lap(w);
     if (sweep->name && !w->options->json) printf("\n%s = %s\n", sweep->name, size->value);
     int before = list->len, status = search_one(w, size, next, list);
-    bool goes_on = status == EXIT_WRONG_PROGRAM && list->len > before;
-    if (goes_on) goes_on = !unknown_name(size->space);
-    if (status && (!goes_on || !sweep->name)) return status;
+    bool more = status == EXIT_WRONG_PROGRAM && list->len > before;
+    if (more) more = !unknown_name(size->space);
+    if (status && (!more || !sweep->name)) return status;
     if (status) end = status;
   }
   if (sweep->name && !w->options->json) tn_print_sweep(list, sweep->name);
