@@ -1,18 +1,22 @@
-// Tiles that a kernel reads or adds to, and that nothing in it writes: their values are arbitrary.
+// Tiles that a kernel reads or adds to, and that nothing writes before: their values are arbitrary.
 // SPDX-License-Identifier: MIT
 #include "passes/check.h"
 
 typedef struct {
   const Buffer *buf;
-  bool written; // by something that does not read it too
+  bool written; // by something that does not read it too, and may come before a read
+  bool later;   // or else behind the first read
   Span read;    // the first read
   bool adds;    // that read is an accumulation's
+  int loop;     // the outermost one around that read
 } Tile;
 
 typedef struct {
   Check *k;
   VEC(Tile) tiles;
   const Stmt *s; // visited
+  int loops;     // outermost ones so far
+  bool looping;  // in the last of them
 } Scan;
 
 static Tile *tile_of(Scan *s, const Buffer *b) {
@@ -51,6 +55,13 @@ static void note_read(void *ctx, const Access *a) {
   st_accesses(s->k->c->arena, (Stmt *)s->s, find_access, &q);
   t->read = s->s->span;
   t->adds = q.found;
+  t->loop = s->looping ? s->loops : 0;
+}
+
+// May what comes later in the text come before the first read? Other threads' writes may, and
+// those of the loop's iteration before.
+static bool in_time(const Scan *s, const Tile *t) {
+  return !t->read.file || t->buf->scope == SC_SHARED || (s->looping && s->loops == t->loop);
 }
 
 static void note_write(void *ctx, const Access *a) {
@@ -59,7 +70,8 @@ static void note_write(void *ctx, const Access *a) {
   if (!t || a->mode != ACC_WRITE) return;
   Question q = {a->region.buf, ACC_READ, false};
   st_accesses(s->k->c->arena, (Stmt *)s->s, find_access, &q);
-  t->written |= !q.found || clears(s->s);
+  if (q.found && !clears(s->s)) return;
+  *(in_time(s, t) ? &t->written : &t->later) = true;
 }
 
 static void visit(void *ctx, Stmt *stmt) {
@@ -69,6 +81,23 @@ static void visit(void *ctx, Stmt *stmt) {
   st_accesses(s->k->c->arena, stmt, note_read, s);
 }
 
+static void scan(Scan *s, Stmt *x) {
+  if (!x) return;
+  if (x->kind == ST_BLOCK) {
+    for (int i = 0; i < x->u.block.len; i++) scan(s, x->u.block.data[i]);
+  } else if (x->kind == ST_IF) {
+    s->s = x;
+    st_accesses(s->k->c->arena, x, note_read, s);
+    scan(s, x->u.branch.yes);
+    scan(s, x->u.branch.no);
+  } else {
+    s->looping = x->kind == ST_FOR;
+    s->loops += s->looping;
+    st_walk(x, visit, s);
+    s->looping = false;
+  }
+}
+
 void check_unwritten(Check *k) {
   Scan s = {.k = k};
   for (int i = 0; i < k->kernel->buffers.len; i++) {
@@ -76,13 +105,15 @@ void check_unwritten(Check *k) {
     bool tile = b->scope == SC_SHARED || b->scope == SC_FRAGMENT || b->scope == SC_LOCAL;
     if (tile && !b->base) vec_push(k->c->arena, &s.tiles, (Tile){.buf = b});
   }
-  st_walk(k->kernel->body, visit, &s);
+  scan(&s, k->kernel->body);
   for (int i = 0; i < s.tiles.len; i++) {
     const Tile *t = &s.tiles.data[i];
     if (t->written || !t->read.file) continue;
     diag_report(k->c->diags, DIAG_UNWRITTEN, t->read, t->buf->name,
                 t->adds ? "added to here" : "read here",
-                t->adds ? " first; T.clear it before" : "");
+                t->adds    ? " first; T.clear it before"
+                : t->later ? " before"
+                           : "");
     note_buffer(k->c, k->program, t->buf);
   }
 }

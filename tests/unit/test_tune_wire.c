@@ -25,7 +25,7 @@ START_TEST(round_trip) {
   tn_wire_verb(&b, "measured");
   tn_wire_text(&b, "text", "\\n is not \n, and\ttabs = tabs \\");
   tn_wire_text(&b, "none", "");
-  char name[8];
+  char name[16];
   for (int i = 0; i < 5; i++) {
     snprintf(name, sizeof name, "r%d", i);
     tn_wire_real(&b, name, values[i]);
