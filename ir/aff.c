@@ -93,8 +93,6 @@ Aff *aff_keep(Facts *f, const Aff *x) {
 
 /* interning */
 
-uint64_t hash_mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u ^ (h >> 29); }
-
 static uint64_t hash_aff(uint64_t h, const Aff *x) {
   if (!x) return h;
   h = hash_mix(h, (uint64_t)x->c);
@@ -103,25 +101,11 @@ static uint64_t hash_aff(uint64_t h, const Aff *x) {
   return h;
 }
 
-static void hash_node(void *ctx, Expr *x) {
-  uint64_t *h = ctx;
-  *h = hash_mix(*h, (uint64_t)x->kind * 64 + (uint64_t)x->type);
-  if (x->kind == EX_INT) *h = hash_mix(*h, (uint64_t)x->u.i);
-  if (x->kind == EX_VAR) *h = hash_mix(*h, (uint64_t)(uintptr_t)x->u.var);
-  if (x->kind == EX_LOAD) *h = hash_mix(*h, (uint64_t)(uintptr_t)x->u.load.buf);
-  if (x->kind == EX_BINARY) *h = hash_mix(*h, (uint64_t)x->u.bin.op);
-}
-
-uint64_t hash_expr(uint64_t h, Expr *x) {
-  ex_walk(x, hash_node, &h);
-  return h;
-}
-
 static uint64_t hash_atom(const Atom *a) {
   uint64_t h = (uint64_t)a->kind + 1;
   if (a->kind == AT_VAR) return hash_mix(h, (uint64_t)(uintptr_t)a->expr->u.var);
-  if (a->kind == AT_OTHER) h = hash_expr(h, a->expr);
-  if (a->cond) h = hash_expr(h, a->cond);
+  if (a->kind == AT_OTHER) h = ex_hash(h, a->expr);
+  if (a->cond) h = ex_hash(h, a->cond);
   h = hash_mix(hash_aff(hash_aff(h, a->inner), a->inner2), (uint64_t)a->d);
   for (int i = 0; i < a->nfactors; i++) h = hash_mix(h, (uint64_t)a->factor[i]);
   return h;

@@ -1,6 +1,6 @@
 // Expressions: questions, walks and substitution.
 // SPDX-License-Identifier: MIT
-#include "ir/ir.h"
+#include "ir/internal.h"
 
 #include <string.h>
 
@@ -47,6 +47,22 @@ bool ex_equal(const Expr *x, const Expr *y) {
     return x->u.math.fn == y->u.math.fn && equal_lists(x->u.math.arg, y->u.math.arg, x->u.math.n);
   }
   return false;
+}
+
+uint64_t hash_mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u ^ (h >> 29); }
+
+static void hash_node(void *ctx, Expr *x) {
+  uint64_t *h = ctx;
+  *h = hash_mix(*h, (uint64_t)x->kind * 64 + (uint64_t)x->type);
+  if (x->kind == EX_INT) *h = hash_mix(*h, (uint64_t)x->u.i);
+  if (x->kind == EX_VAR) *h = hash_mix(*h, (uint64_t)(uintptr_t)x->u.var);
+  if (x->kind == EX_LOAD) *h = hash_mix(*h, (uint64_t)(uintptr_t)x->u.load.buf);
+  if (x->kind == EX_BINARY) *h = hash_mix(*h, (uint64_t)x->u.bin.op);
+}
+
+uint64_t ex_hash(uint64_t h, Expr *x) {
+  ex_walk(x, hash_node, &h);
+  return h;
 }
 
 typedef Expr *(*Mapper)(void *ctx, Var *v);

@@ -258,7 +258,7 @@ void facts_bounds(Facts *f, Expr *x, int64_t *lo, int64_t *hi) {
   *lo = NO_LO;
   *hi = NO_HI;
   if (dt_is_float(x->type)) return;
-  bool plain = x->kind == EX_VAR && !f->searching && !f->dividing && !f->nest && !f->simplifying;
+  bool plain = x->kind == EX_VAR && facts_idle(f) && !f->simplifying;
   Atom *a = plain ? atom_at(f, atom_expr(f, x)) : NULL;
   if (a && a->asked == f->version) {
     *lo = a->least;

@@ -135,6 +135,11 @@ static inline Atom *atom_at(Facts *f, int atom) { return f->atoms.data[atom]; }
 
 /* facts.c */
 
+// Neither a search nor a conversion is under way: answers do not depend on how far it is.
+static inline bool facts_idle(const Facts *f) {
+  return !f->searching && !f->dividing && !f->nest;
+}
+
 void facts_put(Facts *f, FactEntry e); // on top of the stack
 void facts_bind(Facts *f, int atom, int64_t lo, int64_t hi, Aff *let);
 
@@ -181,8 +186,6 @@ bool aff_mul(Facts *f, Aff *out, const Aff *x, const Aff *y);
 Expr *aff_expr(Facts *f, const Aff *x); // of index type
 int64_t floor_div64(int64_t a, int64_t b); // b > 0
 int64_t gcd64(int64_t a, int64_t b);       // of magnitudes; gcd(0, x) = |x|
-uint64_t hash_mix(uint64_t h, uint64_t v);
-uint64_t hash_expr(uint64_t h, Expr *x); // equal where ex_equal
 
 /* divmod.c */
 

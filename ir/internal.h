@@ -35,6 +35,10 @@ void layout_set_dim(Arena *a, Layout *l, int dim, const Digit *d, int n);
 
 bool bin_is_compare(BinOp op); // lt, le, eq, ne
 
+/* expr_walk.c */
+
+uint64_t hash_mix(uint64_t h, uint64_t v);
+
 /* words.c: the vocabulary of the text form, shared by print.c and read.c */
 
 int word_precedence(BinOp op); // of an infix operator; higher binds tighter

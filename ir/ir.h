@@ -151,6 +151,7 @@ Expr *ex_at(Expr *x, Span span);              // sets the span when it has none;
 bool ex_const(const Expr *x, int64_t *value); // an integer or bool constant?
 bool ex_is(const Expr *x, int64_t value);     // is it this integer constant?
 bool ex_equal(const Expr *x, const Expr *y);  // same structure
+uint64_t ex_hash(uint64_t h, Expr *x);        // the same where ex_equal
 // Replaces variables: map(ctx, var) gives the replacement or NULL to keep.
 Expr *ex_replace(Arena *a, Expr *x, Expr *(*map)(void *ctx, Var *v), void *ctx);
 Expr *ex_subst(Arena *a, Expr *x, Var *v, Expr *by);

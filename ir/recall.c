@@ -17,14 +17,12 @@ static bool same_expr(const Expr *x, const Expr *y) { return !x || !y ? x == y :
 
 static uint64_t hash_push(const Facts *f, const Push *p) {
   uint64_t h = hash_mix((uint64_t)f->state * 4 + (uint64_t)p->kind, (uint64_t)(uintptr_t)p->var);
-  if (p->x) h = hash_expr(h, p->x);
-  return p->y ? hash_expr(h, p->y) : h;
+  if (p->x) h = ex_hash(h, p->x);
+  return p->y ? ex_hash(h, p->y) : h;
 }
 
 // Conversions under way see less of the facts: what they push is not what another push would be.
-static bool usable(const Facts *f) {
-  return f->state >= 0 && !f->searching && !f->dividing && !f->nest;
-}
+static bool usable(const Facts *f) { return f->state >= 0 && facts_idle(f); }
 
 static void put_back(Facts *f, const Recall *r) {
   for (int i = 0; i < r->n; i++) {

@@ -86,8 +86,7 @@ static void scan(Scan *s, Stmt *x) {
   if (x->kind == ST_BLOCK) {
     for (int i = 0; i < x->u.block.len; i++) scan(s, x->u.block.data[i]);
   } else if (x->kind == ST_IF) {
-    s->s = x;
-    st_accesses(s->k->c->arena, x, note_read, s);
+    visit(s, x);
     scan(s, x->u.branch.yes);
     scan(s, x->u.branch.no);
   } else {

@@ -53,8 +53,8 @@ static int shared_out(const Slabs *x, const Buffer *frag) {
   return !c.some ? -1 : !c.apart[1] ? 1 : !c.apart[0] ? 0 : -1;
 }
 
-// Do these two, and nothing else, use the tile between them?
-static bool stages(const Slabs *x, Stmt *in, Stmt *out) {
+// Do these two, and nothing else, use the tile between them? *dim: as shared_out has it.
+static bool stages(const Slabs *x, Stmt *in, Stmt *out, int *dim) {
   if (in->kind != ST_OP || in->u.op.op != OP_COPY || !plan_stores(x->c->plan, out)) return false;
   const Region *frag = in->u.op.arg[0].region, *dst = in->u.op.arg[1].region;
   const Region *src = out->u.op.arg[out->u.op.op == OP_ATOMIC_TILE].region;
@@ -62,7 +62,8 @@ static bool stages(const Slabs *x, Stmt *in, Stmt *out) {
   if (frag->buf->scope != SC_FRAGMENT || tile->scope != SC_SHARED || src->buf != tile) return false;
   if (frag->n != 2 || tile->ndim != 2 || tile->layout || tile->base) return false;
   if (!region_is_whole(dst) || !region_is_whole(src) || !starts_at_zero(frag)) return false;
-  if (shared_out(x, frag->buf) < 0) return false;
+  *dim = shared_out(x, frag->buf);
+  if (*dim < 0) return false;
   if (views_named(x->kernel, tile)) return false;
   Uses u = {x->c->arena, tile, 0};
   st_walk(x->kernel->body, count_use, &u);
@@ -81,12 +82,12 @@ static void find(void *ctx, Stmt *s) {
   for (int i = 0; s->kind == ST_BLOCK && i + 1 < s->u.block.len; i++) {
     Stmt *in = s->u.block.data[i], *out = s->u.block.data[i + 1];
     int64_t rows, cols;
-    if (!stages(x, in, out)) continue;
+    int dim;
+    if (!stages(x, in, out, &dim)) continue;
     const Buffer *tile = in->u.op.arg[1].region->buf;
     if (!ex_const(tile->shape[0], &rows) || !ex_const(tile->shape[1], &cols)) continue;
     int64_t bytes = cols * dt_bits(tile->dtype) / 8, slabs = bytes / SLAB_BYTES;
     if (bytes % SLAB_BYTES || rows % PATTERN_ROWS) continue;
-    int dim = shared_out(x, in->u.op.arg[0].region->buf);
     if (dim == 0) slabs = of_rows(rows, bytes);
     if (slabs <= SLAB_SLOTS) continue;
     PlanCopy *plan = plan_copy(x->c->plan, in);

@@ -106,20 +106,6 @@ static bool same_shape(const Shape *p, const Pending *acc, const Expr *rest, int
   return true;
 }
 
-typedef struct {
-  uint64_t h;
-} Hash;
-
-static void hash_node(void *ctx, Expr *x) {
-  Hash *k = ctx;
-  uint64_t one = (uint64_t)x->kind << 8 ^ (uint64_t)x->type;
-  if (x->kind == EX_INT) one ^= (uint64_t)x->u.i << 16;
-  if (x->kind == EX_VAR) one ^= (uint64_t)(uintptr_t)x->u.var;
-  if (x->kind == EX_BINARY) one ^= (uint64_t)x->u.bin.op << 4;
-  k->h = (k->h ^ one) * UINT64_C(0x9e3779b97f4a7c15);
-  k->h ^= k->h >> 29;
-}
-
 // Each part of a guard that can be followed.
 static void add_guard(Run *r, Expr *cond) {
   if (cond->kind == EX_BINARY && cond->u.bin.op == BIN_AND) {
@@ -132,9 +118,7 @@ static void add_guard(Run *r, Expr *cond) {
 }
 
 Shape *sync_shape(Sync *s, const Pending *acc, Expr *rest, const Var *thread, int threads) {
-  Hash k = {(uint64_t)acc->count};
-  ex_walk(rest, hash_node, &k);
-  Shape **bucket = &s->shapes[k.h % SYNC_BUCKETS];
+  Shape **bucket = &s->shapes[ex_hash((uint64_t)acc->count, rest) % SYNC_BUCKETS];
   for (Shape *q = *bucket; q; q = q->next)
     if (same_shape(q, acc, rest, threads)) return q;
   Shape *p = NEW(s->a, Shape);

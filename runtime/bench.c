@@ -217,15 +217,21 @@ static void summarise(Arena *a, const Runner *list, int n, int rounds, RtTiming 
   }
 }
 
+static Bench bench_of(RtGpu *g, bool brief) {
+  return (Bench){.gpu = g,
+                 .cu = gpu_driver(g),
+                 .warm_ups = brief ? BRIEF_WARM_UPS : WARM_UPS,
+                 .least = brief ? BRIEF_LAUNCHES : MIN_LAUNCHES};
+}
+
 RtStatus rt_bench(RtGpu *g, const RtContender *list, int n, const RtBenchOptions *o, RtTiming *out,
                   Buf *err) {
   Arena *a = arena_new();
   int rounds = o->rounds > 0 ? o->rounds : DEFAULT_ROUNDS;
-  Bench b = {.gpu = g, .cu = gpu_driver(g), .cold = o->cold_l2};
+  Bench b = bench_of(g, o->brief);
+  b.cold = o->cold_l2;
   b.burst_ms = o->burst_ms > 0 ? o->burst_ms : DEFAULT_BURST_MS;
   b.idle_s = o->idle_s == 0 ? DEFAULT_IDLE_S : o->idle_s;
-  b.warm_ups = o->brief ? BRIEF_WARM_UPS : WARM_UPS;
-  b.least = o->brief ? BRIEF_LAUNCHES : MIN_LAUNCHES;
   Runner *runners = NEWN(a, Runner, n);
   gpu_enter(g);
   RtStatus s = start(&b, err);
@@ -262,10 +268,8 @@ RtStatus rt_turns(RtGpu *g, const RtContender *list, int n, int rounds, bool nar
                   const bool *stays, RtTiming *out, double *rested_s, Buf *err) {
   Arena *a = arena_new();
   Runner *runners = NEWN(a, Runner, n);
-  Bench brief = {.gpu = g, .cu = gpu_driver(g), .burst_ms = BRIEF_BURST_MS};
-  brief.warm_ups = BRIEF_WARM_UPS;
-  brief.least = BRIEF_LAUNCHES;
-  Turns t = {brief, runners};
+  Turns t = {bench_of(g, true), runners};
+  t.bench.burst_ms = BRIEF_BURST_MS;
   RtTurns o = {n, rounds, narrows, stays, gpu_idle(g), 0, take_turn, rest_turn, &t};
   RtTurnsResult r = {.ms = NEWN(a, double *, n), .rounds = NEWN(a, int, n)};
   double busy = rt_gpu_busy(g);

@@ -26,7 +26,7 @@ typedef struct {
   bool bad;
 } Quick;
 
-static void twice(Quick *q, const Buffer *b) {
+static void note_twice(Quick *q, const Buffer *b) {
   for (int i = 0; i < q->twice.len; i++)
     if (q->twice.data[i] == b) return;
   vec_push(q->arena, &q->twice, b);
@@ -36,7 +36,7 @@ static void twice(Quick *q, const Buffer *b) {
 static void access(void *ctx, const Access *a) {
   Quick *q = ctx;
   const Buffer *b = a->region.buf;
-  if (b->scope == SC_SHARED && q->pipelined && a->mode != ACC_READ) twice(q, b);
+  if (b->scope == SC_SHARED && q->pipelined && a->mode != ACC_READ) note_twice(q, b);
   if (b->scope != SC_GLOBAL) return;
   double bytes = dt_bits(a->region.buf->dtype) / 8.0;
   for (int i = 0; i < a->region.n; i++) {
