@@ -196,7 +196,7 @@ case_hints() { # MatmulTemplate(...).recommend_hints in a configuration function
   "$TLC" --list-configs tests/eval/roller.tl -p M=0 2>&1 | grep -q 'a size of MatmulTemplate' || fail "no size"
 }
 case_worker_dies() { # a compiler process that ends costs its candidate only; none outlives the tuner
-  tlc() { "$TLC" --tune --no-run samples/gemm_nt.tl "${SIZES[@]}" -j 2 --json > "$D/out" 2> "$D/err" & }
+  tlc() { "$TLC" --tune --no-run samples/gemm_nt.tl "${SIZES[@]}" -j 2 --no-cache --json > "$D/out" 2> "$D/err" & }
   child() { for _ in $(seq 200); do pgrep -P "$1" | head -n 1 | grep . && return; sleep 0.02; done; }
   for _ in 1 2 3 4 5 6 7 8; do # until it was killed at work: one that waits for work loses nothing
     tlc; pid=$!
@@ -207,6 +207,7 @@ case_worker_dies() { # a compiler process that ends costs its candidate only; no
   same "$(json '[x["reason"] for x in c if "signal" in x.get("reason", "")]')" "['tlc ended by signal 9: a bug']"
   tlc; pid=$!
   one=$(child $pid)
+  [ "$one" ] || fail "no worker"
   kill -KILL $pid; wait $pid
   for _ in $(seq 50); do kill -0 "$one" 2> /dev/null || return 0; sleep 0.1; done
   fail "a worker is left"
